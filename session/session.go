@@ -1,0 +1,147 @@
+// Package session owns sessions: one sandbox, its workspace, its processes,
+// its record. It is what the command line and the workbench call; a live
+// session belongs to its supervisor process, reached over a socket, and
+// everything that decides or writes to the host runs in the calling process.
+package session
+
+import (
+	"time"
+
+	"fumehood/diffreview"
+	"fumehood/isolate"
+	"fumehood/isolate/layer"
+)
+
+// State is where a session is in its life.
+type State string
+
+// The states of DESIGN section 4.
+const (
+	StatePreparing State = "preparing"
+	StateRunning   State = "running"
+	StateWaiting   State = "waiting" // the agent said that it waits for the person
+	StateExited    State = "exited"
+	StateStopped   State = "stopped"
+	StateLimit     State = "limit"
+	StateFailed    State = "failed"
+)
+
+// Limit says which limit ended a run, its value and what was used.
+type Limit struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Used  string `json:"used"`
+}
+
+// Summary is one row of a list of sessions.
+type Summary struct {
+	ID           string    `json:"id"`
+	Name         string    `json:"name"`
+	Repo         string    `json:"repo"`
+	Agent        string    `json:"agent"`
+	Policy       string    `json:"policy"`
+	Command      []string  `json:"command"`
+	State        State     `json:"state"`
+	ExitCode     *int      `json:"exit_code"`
+	Signal       string    `json:"signal"`
+	Limit        *Limit    `json:"limit"`
+	Error        string    `json:"error,omitempty"`
+	Created      time.Time `json:"created"`
+	Started      time.Time `json:"started"`
+	Ended        time.Time `json:"ended"`
+	ChangedFiles int       `json:"changed_files"` // of the newest snapshot; -1 when none was made
+	Added        int       `json:"added"`
+	Removed      int       `json:"removed"`
+	Undecided    int       `json:"undecided"`
+	Refusals     int       `json:"refusals"`
+	Live         bool      `json:"live"`
+	LastLine     string    `json:"last_line"` // of the terminal; hostile, already cleaned
+}
+
+// Detail is one session in full, for the panel under the list.
+type Detail struct {
+	Summary
+	Files    int   `json:"files"` // in the workspace at copy-in
+	Bytes    int64 `json:"bytes"`
+	LeftOut  []diffreview.LeftOut
+	Layers   []layer.Fact
+	Limits   []LimitLine
+	Usage    isolate.Usage
+	Block    string // the policy's text block
+	PolicyID string // its hash
+	Events   []string
+}
+
+// LimitLine is one limit as it stands: "processes", "2048", "enforced by the kernel".
+type LimitLine struct{ Name, Value, How string }
+
+// Request is what a new session is made of.
+type Request struct {
+	Repo    string // folder; the repository around it is used
+	Policy  string // name or file; empty is "default"
+	Agent   string // "shell", "demo" or "command"
+	Name    string // empty: made from the agent
+	Command []string
+	TTY     bool
+	Size    isolate.Size
+	Timeout time.Duration // overrides limits.run_time when not 0
+}
+
+// Preview is what a new session would bring in and be able to do, before it exists.
+type Preview struct {
+	Repo      string
+	Branch    string
+	Dirty     int // changed and untracked files on the host
+	Files     int
+	Untracked int
+	Bytes     int64
+	LeftOut   []diffreview.LeftOut
+	Git       bool
+	Write     []string // sentences
+	Reach     []string
+	Use       []string
+	Warnings  []string // supplementary groups, sampled limits, and the like
+	Block     string   // the policy's text block
+	Err       string   // why a start would be refused
+}
+
+// Applied is the outcome of apply or undo.
+type Applied struct {
+	Session   string    `json:"session"`
+	Applied   []string  `json:"applied"`
+	Conflicts []PathWhy `json:"conflicts"`
+	Skipped   []PathWhy `json:"skipped"`
+}
+
+// PathWhy is a path and a reason.
+type PathWhy struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+// Frame is one picture of a session's terminal, made by the supervisor's
+// emulator. Lines hold printable text and SGR sequences only, nothing else.
+type Frame struct {
+	Gen        uint64   `json:"gen"`
+	Cols       int      `json:"cols"`
+	Rows       int      `json:"rows"`
+	Lines      []string `json:"lines"`
+	CursorX    int      `json:"x"`
+	CursorY    int      `json:"y"`
+	CursorOn   bool     `json:"on"`
+	Title      string   `json:"title"`      // cleaned
+	Scrollback int      `json:"scrollback"` // lines above the screen
+	Offset     int      `json:"offset"`     // lines scrolled back in this frame
+	Mouse      bool     `json:"mouse"`      // the program wants mouse events
+	Dropped    int      `json:"dropped"`    // replies dropped so far
+	Ended      bool     `json:"ended"`
+	State      State    `json:"state"`
+	Requests   []string `json:"requests"` // what the inside asked of the outer terminal
+}
+
+// Key is one key press for a session's terminal.
+type Key struct {
+	Code rune   `json:"code"` // as in ultraviolet's Key
+	Mod  int    `json:"mod"`
+	Text string `json:"text"`
+}
