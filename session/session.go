@@ -10,28 +10,28 @@ import (
 	"fumehood/diffreview"
 	"fumehood/isolate"
 	"fumehood/isolate/layer"
+	"fumehood/session/wire"
 )
 
-// State is where a session is in its life.
-type State string
+// The words that the supervisor and its clients share; wire has their meaning.
+type (
+	State = wire.State
+	Limit = wire.Limit
+	Frame = wire.Frame
+	Key   = wire.Key
+	Mouse = wire.Mouse
+)
 
-// The states of DESIGN section 4.
+// The states of a session.
 const (
-	StatePreparing State = "preparing"
-	StateRunning   State = "running"
-	StateWaiting   State = "waiting" // the agent said that it waits for the person
-	StateExited    State = "exited"
-	StateStopped   State = "stopped"
-	StateLimit     State = "limit"
-	StateFailed    State = "failed"
+	StatePreparing = wire.StatePreparing
+	StateRunning   = wire.StateRunning
+	StateWaiting   = wire.StateWaiting
+	StateExited    = wire.StateExited
+	StateStopped   = wire.StateStopped
+	StateLimit     = wire.StateLimit
+	StateFailed    = wire.StateFailed
 )
-
-// Limit says which limit ended a run, its value and what was used.
-type Limit struct {
-	Name  string `json:"name"`
-	Value string `json:"value"`
-	Used  string `json:"used"`
-}
 
 // Summary is one row of a list of sessions.
 type Summary struct {
@@ -117,31 +117,4 @@ type Applied struct {
 type PathWhy struct {
 	Path string `json:"path"`
 	Why  string `json:"why"`
-}
-
-// Frame is one picture of a session's terminal, made by the supervisor's
-// emulator. Lines hold printable text and SGR sequences only, nothing else.
-type Frame struct {
-	Gen        uint64   `json:"gen"`
-	Cols       int      `json:"cols"`
-	Rows       int      `json:"rows"`
-	Lines      []string `json:"lines"`
-	CursorX    int      `json:"x"`
-	CursorY    int      `json:"y"`
-	CursorOn   bool     `json:"on"`
-	Title      string   `json:"title"`      // cleaned
-	Scrollback int      `json:"scrollback"` // lines above the screen
-	Offset     int      `json:"offset"`     // lines scrolled back in this frame
-	Mouse      bool     `json:"mouse"`      // the program wants mouse events
-	Dropped    int      `json:"dropped"`    // replies dropped so far
-	Ended      bool     `json:"ended"`
-	State      State    `json:"state"`
-	Requests   []string `json:"requests"` // what the inside asked of the outer terminal
-}
-
-// Key is one key press for a session's terminal.
-type Key struct {
-	Code rune   `json:"code"` // as in ultraviolet's Key
-	Mod  int    `json:"mod"`
-	Text string `json:"text"`
 }
