@@ -1,0 +1,77 @@
+package linediff
+
+// maxEdit is the longest edit that shortest looks for: its trace takes
+// maxEdit² numbers, and a region further apart than that reads better as
+// replaced than as a lattice of single equal lines.
+const maxEdit = 256
+
+// shortest finds the shortest edit of a region (Myers' greedy method) and emits
+// it. It reports false, having emitted nothing, when the edit is longer than
+// maxEdit or the budget of steps is used up.
+func (d *differ) shortest(a0, a1, b0, b1 int) bool {
+	a, b := d.a[a0:a1], d.b[b0:b1]
+	n, m := len(a), len(b)
+	limit := min(n+m, maxEdit)
+	// v[k+limit+1] is how far in a the best path on diagonal k = x-y has come.
+	v := make([]int32, 2*limit+3)
+	var trace [][]int32 // for each step, v[-e..e] before it
+	for e := 0; e <= limit; e++ {
+		trace = append(trace, append([]int32(nil), v[limit+1-e:limit+2+e]...))
+		d.budget -= 2*e + 1
+		for k := -e; k <= e; k += 2 {
+			x := int(v[limit+1+k-1]) + 1 // delete a line of a
+			if k == -e || k != e && v[limit+1+k-1] < v[limit+1+k+1] {
+				x = int(v[limit+1+k+1]) // insert a line of b
+			}
+			if e == 0 {
+				x = 0
+			}
+			// x or y may run off the table; such a path only gets further off,
+			// and the check for the end below never meets it.
+			y := x - k
+			from := x
+			for x < n && y < m && a[x] == b[y] {
+				x, y = x+1, y+1
+			}
+			d.budget -= x - from
+			v[limit+1+k] = int32(x)
+			if x == n && y == m {
+				d.walkBack(a0, b0, n, m, trace)
+				return true
+			}
+		}
+		if d.budget < 0 {
+			return false
+		}
+	}
+	return false
+}
+
+// walkBack turns the trace of a finished search into runs.
+func (d *differ) walkBack(a0, b0, x, y int, trace [][]int32) {
+	type step struct{ x0, y0, x1, y1 int }
+	var steps []step
+	for e := len(trace) - 1; e > 0; e-- {
+		v := trace[e] // v[k+e] for k in -e..e, as it was before step e
+		k := x - y
+		down := k == -e || k != e && v[k-1+e] < v[k+1+e]
+		px, pk := 0, k+1
+		if down {
+			px = int(v[k+1+e])
+		} else {
+			pk = k - 1
+			px = int(v[k-1+e])
+		}
+		py := px - pk
+		if down {
+			steps = append(steps, step{px, py, px, py + 1})
+		} else {
+			steps = append(steps, step{px, py, px + 1, py})
+		}
+		x, y = px, py
+	}
+	for i := len(steps) - 1; i >= 0; i-- {
+		s := steps[i]
+		d.emit(Run{a0 + s.x0, a0 + s.x1, b0 + s.y0, b0 + s.y1})
+	}
+}
