@@ -61,7 +61,8 @@ type Source interface {
 // Status is how a file changed.
 type Status string
 
-// The statuses of DESIGN section 4.
+// The statuses. A rename shows as a deletion and an addition: Renamed is kept
+// for bundles from elsewhere and is never made here.
 const (
 	Added    Status = "added"
 	Modified Status = "modified"
@@ -100,7 +101,9 @@ type Line struct {
 
 // Hunk is a run of changed lines with context: one unit of decision.
 type Hunk struct {
-	ID       string // hash of path, base blob, old start and lines
+	// ID is a hash of path, base blob, old start and lines. The one hunk of an
+	// added or deleted file has the file's Whole: there is one decision.
+	ID       string
 	OldStart int
 	OldLines int
 	NewStart int
@@ -115,6 +118,9 @@ type File struct {
 	OldPath string // of a rename, else empty
 	Status  Status
 	Binary  bool // or too large to compare by lines; then Hunks is empty
+	// Unshown says why a file that is not compared by lines is not, such as
+	// "binary" or "larger than 16 MiB". Empty for links and for text.
+	Unshown string
 	Old     Entry
 	New     Entry
 	Added   int // lines
@@ -149,7 +155,7 @@ type ChangeSet struct {
 	Session    string
 	Repo       string
 	SnapshotAt time.Time
-	Files      []File
+	Files      []File // risky first, then by Group, then by path
 	Ignored    IgnoredChanges
 	LeftOut    []LeftOut
 }

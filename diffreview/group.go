@@ -1,0 +1,100 @@
+package diffreview
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Group is the part of the list of files that one belongs to. Risky files come
+// before all groups.
+type Group string
+
+// The groups, in the order of the list.
+const (
+	GroupCode      Group = "code"
+	GroupTests     Group = "tests"
+	GroupDocs      Group = "docs"
+	GroupGenerated Group = "lock and generated"
+)
+
+var groupOrder = []Group{GroupCode, GroupTests, GroupDocs, GroupGenerated}
+
+// Group says by its name what a file mostly is. It decides order and folding,
+// never whether something is risky.
+func (f *File) Group() Group {
+	dir, base := path.Split(strings.ToLower(f.Path))
+	dir = "/" + dir
+	ext := path.Ext(base)
+	in := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(dir, "/"+n+"/") })
+	}
+	switch {
+	case lockNames[base], ext == ".lock", ext == ".snap", ext == ".map",
+		strings.Contains(base, ".min."), strings.Contains(base, ".pb."), strings.Contains(base, "_pb2."),
+		strings.Contains(base, ".generated."), strings.Contains(base, ".gen."), strings.HasPrefix(base, "zz_generated"),
+		in("vendor", "node_modules", "third_party", "dist", "__snapshots__"):
+		return GroupGenerated
+	case in("test", "tests", "__tests__", "spec", "specs", "testdata", "fixtures", "e2e"),
+		strings.HasSuffix(strings.TrimSuffix(base, ext), "_test"), strings.HasPrefix(base, "test_"),
+		strings.Contains(base, ".test."), strings.Contains(base, ".spec."), strings.HasSuffix(strings.TrimSuffix(base, ext), "_spec"):
+		return GroupTests
+	case in("doc", "docs"), docExt[ext], docNames[strings.TrimSuffix(base, ext)]:
+		return GroupDocs
+	}
+	return GroupCode
+}
+
+var (
+	lockNames = map[string]bool{
+		"go.sum": true, "package-lock.json": true, "npm-shrinkwrap.json": true, "pnpm-lock.yaml": true,
+		"gradle.lockfile": true, "packages.lock.json": true, "bun.lockb": true, "composer.lock": true,
+	}
+	docExt   = map[string]bool{".md": true, ".markdown": true, ".rst": true, ".adoc": true, ".txt": true, ".org": true}
+	docNames = map[string]bool{"readme": true, "license": true, "licence": true, "copying": true, "changelog": true, "authors": true, "notice": true}
+)
+
+// Severity is the strongest of the file's findings, or "" when it has none.
+func (f *File) Severity() Severity {
+	var s Severity
+	for _, x := range f.Findings {
+		if x.Severity.Rank() > s.Rank() {
+			s = x.Severity
+		}
+	}
+	return s
+}
+
+// Rank orders severities: 0 for none, 1 note, 2 warn, 3 danger. A word that is
+// not known ranks as danger.
+func (s Severity) Rank() int {
+	switch s {
+	case "":
+		return 0
+	case Note:
+		return 1
+	case Warn:
+		return 2
+	}
+	return 3
+}
+
+// order puts the files as a reviewer should meet them.
+func (cs *ChangeSet) order() {
+	key := func(f *File) int {
+		if r := f.Severity().Rank(); r > Note.Rank() {
+			return -r
+		}
+		return slices.Index(groupOrder, f.Group())
+	}
+	keys := make(map[string]int, len(cs.Files))
+	for i := range cs.Files {
+		keys[cs.Files[i].Path] = key(&cs.Files[i])
+	}
+	slices.SortStableFunc(cs.Files, func(a, b File) int {
+		if d := keys[a.Path] - keys[b.Path]; d != 0 {
+			return d
+		}
+		return strings.Compare(a.Path, b.Path)
+	})
+}
