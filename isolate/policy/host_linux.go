@@ -1,0 +1,18 @@
+package policy
+
+import (
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// thisHost reads what the words of a policy stand for on this machine. It is
+// read once: a policy must not mean two things in one process.
+var thisHost = sync.OnceValue(func() host {
+	var s unix.Sysinfo_t
+	if err := unix.Sysinfo(&s); err != nil {
+		// A small bound, since "half" must never come to mean "no limit".
+		return host{RAM: 4 << 30}
+	}
+	return host{RAM: Bytes(uint64(s.Totalram) * uint64(s.Unit))}
+})
