@@ -1,0 +1,43 @@
+# The commands of this project. "make demo" and "make test" need Go and git,
+# and on a Debian machine bring the rest themselves (.ci/packages).
+
+GO     ?= go
+export CGO_ENABLED = 0
+VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
+TOOL    = $(GO) tool -modfile=tools/go.mod
+
+.PHONY: build demo test check lint vuln race golden bench cover clean
+
+build: ## bin/fumehood
+	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/fumehood ./cmd/fumehood
+
+demo: build ## the main job, end to end, on a throw-away repository
+	./bin/fumehood demo
+
+test: ## every test, as an ordinary user and as root where there is one
+	.ci/test
+
+check: lint vuln ## the linters alone
+
+lint:
+	$(GO) vet ./...
+	@out=$$($(TOOL) gofumpt -l $$(git ls-files '*.go')); test -z "$$out" || { echo "gofumpt wants:"; echo "$$out"; exit 1; }
+	$(TOOL) golangci-lint run ./...
+
+vuln:
+	.ci/vuln
+
+race: ## the packages with goroutines, under the race detector (needs a C compiler)
+	CGO_ENABLED=1 $(GO) test -race ./session/term ./session/wire ./session/store ./ui/... ./diffreview/...
+
+golden: ## rewrite the golden screens; look at the diff
+	$(GO) test ./ui/... -update
+
+bench: ## the budgets, as ratios in one run
+	.ci/bench
+
+cover:
+	$(GO) test -coverprofile=cover.out ./... && $(GO) tool cover -func=cover.out | tail -1
+
+clean:
+	rm -rf bin dist cover.out
