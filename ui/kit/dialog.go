@@ -1,0 +1,179 @@
+package kit
+
+import (
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Grace is how long a dialog that came up by itself ignores keys: a key that
+// was on its way when it appeared was meant for what was there before.
+const Grace = 400 * time.Millisecond
+
+// Dialog is a panel over the lower part of a place; all keys go to it.
+type Dialog interface {
+	Title() string
+	// View draws it in at most h lines of w cells.
+	View(w, h int) []string
+	// Keys is its table; the frame dispatches it and draws the hints from it.
+	Keys() []Binding
+	// Done says that it is answered; the frame then takes it away.
+	Done() bool
+}
+
+// Choice is one answer to a question.
+type Choice struct {
+	Key, Label string
+	// Grave answers change the host or destroy something. They are never the
+	// default, and are off until the whole question was on the screen.
+	Grave bool
+	Do    func() tea.Cmd
+}
+
+// Ask is a question. Enter and escape take the default, the first choice that
+// is not grave; there must be one.
+type Ask struct {
+	Head    string
+	Lines   []string // plain text; wrapped when drawn
+	Choices []Choice
+	// Clock and Late are set for a question that comes up by itself: keys are
+	// ignored for Grace after it was first drawn.
+	Clock Clock
+	Late  bool
+
+	drawn time.Time
+	top   int
+	page  int
+	total int
+	seen  bool
+	done  bool
+}
+
+// Title is the question's head.
+func (a *Ask) Title() string { return a.Head }
+
+// Done says that a choice was made.
+func (a *Ask) Done() bool { return a.done }
+
+// View draws the lines; what does not fit can be scrolled.
+func (a *Ask) View(w, h int) []string {
+	if a.drawn.IsZero() && a.Clock != nil {
+		a.drawn = a.Clock.Now()
+	}
+	var all []string
+	for _, l := range a.Lines {
+		all = append(all, Wrap(l, w)...)
+	}
+	a.total, a.page = len(all), h
+	a.top = max(0, min(a.top, len(all)-h))
+	to := min(len(all), a.top+h)
+	if to == len(all) {
+		a.seen = true
+	}
+	return all[a.top:to]
+}
+
+// More says how many lines are above and below what was drawn last.
+func (a *Ask) More() (above, below int) {
+	return a.top, max(0, a.total-a.top-a.page)
+}
+
+func (a *Ask) deaf() bool {
+	return a.Late && (a.drawn.IsZero() || a.Clock.Now().Sub(a.drawn) < Grace)
+}
+
+// Keys gives the choices, the default and, where needed, scrolling.
+func (a *Ask) Keys() []Binding {
+	var rows []Binding
+	deaf := a.deaf()
+	for n, c := range a.Choices {
+		keys := []string{c.Key}
+		if n == a.fallback() {
+			keys = append(keys, "enter", "esc", "ctrl+c")
+		}
+		rows = append(rows, Binding{Keys: keys, Show: a.show(n), Help: c.Label, Hint: n + 1,
+			Off: deaf || c.Grave && !a.seen, Do: func() tea.Cmd {
+				a.done = true
+				if c.Do == nil {
+					return nil
+				}
+				return c.Do()
+			}})
+	}
+	if a.total > a.page {
+		rows = append(rows, scrollKeys(&a.top, a.page, a.total, 8)...)
+	}
+	return rows
+}
+
+func (a *Ask) show(n int) string {
+	if n == a.fallback() {
+		return a.Choices[n].Key + "/enter"
+	}
+	return a.Choices[n].Key
+}
+
+func (a *Ask) fallback() int {
+	for n, c := range a.Choices {
+		if !c.Grave {
+			return n
+		}
+	}
+	return -1
+}
+
+func scrollKeys(top *int, page, total, hint int) []Binding {
+	go1 := func(to func() int) func() tea.Cmd {
+		return func() tea.Cmd { *top = max(0, min(to(), total-page)); return nil }
+	}
+	return []Binding{
+		{Keys: []string{"j", "down"}, Show: "j k", Help: "scroll", Hint: hint, Do: go1(func() int { return *top + 1 })},
+		{Keys: []string{"k", "up"}, Help: "scroll up", Do: go1(func() int { return *top - 1 })},
+		{Keys: []string{"pgdown", "space", "ctrl+d", "ctrl+f"}, Help: "page down", Do: go1(func() int { return *top + page })},
+		{Keys: []string{"pgup", "b", "ctrl+u", "ctrl+b"}, Help: "page up", Do: go1(func() int { return *top - page })},
+		{Keys: []string{"G", "end"}, Help: "to the end", Hint: hint + 1, Do: go1(func() int { return total })},
+		{Keys: []string{"g", "home"}, Help: "to the top", Do: go1(func() int { return 0 })},
+	}
+}
+
+// Sheet is text to read: help, the log, a policy.
+type Sheet struct {
+	Head string
+	// Body gives the lines for a width; they may carry styles.
+	Body  func(w int) []string
+	Extra []Binding
+
+	top, page, total int
+	done             bool
+}
+
+// Title is the sheet's head.
+func (s *Sheet) Title() string { return s.Head }
+
+// Done says that it was closed.
+func (s *Sheet) Done() bool { return s.done }
+
+// View draws the lines.
+func (s *Sheet) View(w, h int) []string {
+	all := s.Body(w)
+	s.total, s.page = len(all), h
+	s.top = max(0, min(s.top, len(all)-h))
+	return all[s.top:min(len(all), s.top+h)]
+}
+
+// More says how many lines are above and below what was drawn last.
+func (s *Sheet) More() (above, below int) { return s.top, max(0, s.total-s.top-s.page) }
+
+// Keys closes and scrolls.
+func (s *Sheet) Keys() []Binding {
+	shut := func() tea.Cmd { s.done = true; return nil }
+	rows := append([]Binding{}, s.Extra...)
+	rows = append(rows, Binding{Keys: []string{"esc", "q", "enter", "?", "L", "ctrl+c"}, Show: "esc", Help: "close", Hint: 1, Do: shut})
+	if s.total > s.page {
+		rows = append(rows, scrollKeys(&s.top, s.page, s.total, 2)...)
+	}
+	return rows
+}
+
+// Close shuts the sheet.
+func (s *Sheet) Close() { s.done = true }

@@ -1,0 +1,90 @@
+package kit
+
+import (
+	"sort"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// Binding is one row of a place's table of keys. The same row handles the key,
+// stands in the hint line and in the help, so that they can't disagree.
+type Binding struct {
+	// Keys as tea.KeyPressMsg.String gives them, such as "j", "ctrl+d", "space".
+	Keys []string
+	// Show replaces Keys on the screen; empty joins them.
+	Show string
+	Help string
+	// Group heads the row in the help; empty is "here".
+	Group string
+	// Hint is the place in the hint line, least first; 0 is not in it.
+	Hint int
+	// Off keeps the key without effect and without hint, as when there is
+	// nothing to act on.
+	Off bool
+	Do  func() tea.Cmd
+}
+
+// Label is how the key is written on the screen.
+func (b Binding) Label() string {
+	if b.Show != "" {
+		return b.Show
+	}
+	return strings.Join(b.Keys, " ")
+}
+
+// KeyName is the key as the tables write it: keypad keys count as their twins.
+func KeyName(msg tea.KeyPressMsg) string {
+	if msg.Code == tea.KeyKpEnter {
+		return "enter"
+	}
+	return msg.String()
+}
+
+// Dispatch acts on the first row that has the key. It reports whether one had.
+func Dispatch(table []Binding, msg tea.KeyPressMsg) (tea.Cmd, bool) {
+	name := KeyName(msg)
+	for _, b := range table {
+		for _, k := range b.Keys {
+			if k != name {
+				continue
+			}
+			if b.Off || b.Do == nil {
+				return nil, true
+			}
+			return b.Do(), true
+		}
+	}
+	return nil, false
+}
+
+// Hints gives the rows for the hint line, at most max.
+func Hints(table []Binding, max int) []Binding {
+	var out []Binding
+	for _, b := range table {
+		if b.Hint > 0 && !b.Off {
+			out = append(out, b)
+		}
+	}
+	sort.SliceStable(out, func(i, j int) bool { return out[i].Hint < out[j].Hint })
+	if len(out) > max {
+		out = out[:max]
+	}
+	return out
+}
+
+// Groups gives the table's rows by group, in the order of first mention.
+func Groups(table []Binding) (names []string, rows map[string][]Binding) {
+	rows = map[string][]Binding{}
+	for _, b := range table {
+		g := b.Group
+		if g == "" {
+			g = "here"
+		}
+		if rows[g] == nil {
+			names = append(names, g)
+		}
+		rows[g] = append(rows[g], b)
+	}
+	return names, rows
+}

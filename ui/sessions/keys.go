@@ -1,0 +1,196 @@
+package sessions
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/session"
+	"fumehood/ui/kit"
+)
+
+// Keys is the place's table.
+func (m *Model) Keys() []kit.Binding {
+	if m.filtering {
+		return []kit.Binding{
+			{Keys: []string{"enter"}, Help: "keep the filter", Hint: 1, Do: m.keepFilter},
+			{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "no filter", Hint: 2, Do: m.clearFilter},
+		}
+	}
+	cur, have := m.Current()
+	none := !have || len(m.shown()) == 0
+	open := func(p kit.PlaceID) func() tea.Cmd {
+		return func() tea.Cmd { m.ctx.Tell(kit.Open{Place: p, Session: m.current}); return nil }
+	}
+	all := "sessions of every repository"
+	if m.all {
+		all = "sessions of this repository only"
+	}
+	return []kit.Binding{
+		{Keys: []string{"enter"}, Help: "terminal", Hint: 1, Off: none, Group: "this session", Do: open(kit.Terminal)},
+		{Keys: []string{"n"}, Help: "new", Hint: 2, Group: "sessions", Do: open(kit.Start)},
+		{Keys: []string{"r"}, Help: "review", Hint: 3, Off: none, Group: "this session", Do: open(kit.Review)},
+		{Keys: []string{"space"}, Help: "quick look", Hint: 4, Off: none, Group: "this session", Do: m.toggleLook},
+		{Keys: []string{"s"}, Help: "stop", Hint: 5, Off: none || !cur.Live, Group: "this session", Do: m.askStop},
+		{Keys: []string{"D"}, Help: "remove", Hint: 6, Off: none, Group: "this session", Do: m.askRemove},
+		{Keys: []string{"p"}, Help: "policy text", Off: none || !m.details, Group: "this session", Do: m.showPolicy},
+		{Keys: []string{"/"}, Help: "filter", Group: "sessions", Do: m.startFilter},
+		{Keys: []string{"esc"}, Help: "close the quick look, drop the filter", Group: "sessions", Off: !m.look && m.filter.String() == "", Do: m.clearFilter},
+		{Keys: []string{"a"}, Help: all, Group: "sessions", Do: m.toggleAll},
+		{Keys: []string{"R", "ctrl+r"}, Help: "refresh and sort", Group: "sessions", Do: func() tea.Cmd { return m.Enter("") }},
+		{Keys: []string{"j", "down"}, Show: "j k", Help: "move", Group: "sessions", Do: func() tea.Cmd { return m.move(1) }},
+		{Keys: []string{"k", "up"}, Help: "move up", Group: "sessions", Do: func() tea.Cmd { return m.move(-1) }},
+		{Keys: []string{"g", "home"}, Help: "first", Group: "sessions", Do: func() tea.Cmd { return m.move(-len(m.rows)) }},
+		{Keys: []string{"G", "end"}, Help: "last", Group: "sessions", Do: func() tea.Cmd { return m.move(len(m.rows)) }},
+	}
+}
+
+func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	if !ok && m.filtering && m.filter.Key(msg) {
+		return m.refilter()
+	}
+	return cmd
+}
+
+func (m *Model) move(d int) tea.Cmd {
+	l := m.shown()
+	if len(l) == 0 {
+		return nil
+	}
+	m.list.Move(d, len(l))
+	return m.setCurrent(l[m.list.At].ID)
+}
+
+func (m *Model) startFilter() tea.Cmd {
+	m.filtering = true
+	return nil
+}
+
+func (m *Model) keepFilter() tea.Cmd {
+	m.filtering = false
+	return nil
+}
+
+func (m *Model) clearFilter() tea.Cmd {
+	m.filtering = false
+	m.filter.Set("")
+	m.stopLook()
+	return m.refilter()
+}
+
+func (m *Model) toggleAll() tea.Cmd {
+	m.all = !m.all
+	m.loaded = false
+	return m.reload()
+}
+
+func (m *Model) toggleLook() tea.Cmd {
+	if m.look {
+		m.stopLook()
+		return nil
+	}
+	m.look = true
+	return m.relook()
+}
+
+// askStop asks once. The answer is for the session that was named, whatever is
+// under the cursor by then.
+func (m *Model) askStop() tea.Cmd {
+	s, ok := m.Current()
+	if !ok || !s.Live {
+		return nil
+	}
+	name := kit.Safe(s.Name)
+	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
+		Head:  "Stop " + name + "?",
+		Lines: []string{"Its processes end now. The workspace stays, to review and to run again."},
+		Choices: []kit.Choice{
+			{Key: "n", Label: "let it run"},
+			{Key: "y", Label: "stop it", Grave: true, Do: m.call("stop "+name, func() error {
+				return m.backend.Stop(m.ctx.Base, s.ID)
+			})},
+		},
+	}})
+	return nil
+}
+
+// askRemove asks once and says what would be lost.
+func (m *Model) askRemove() tea.Cmd {
+	s, ok := m.Current()
+	if !ok {
+		return nil
+	}
+	name := kit.Safe(s.Name)
+	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
+		Head:  "Remove " + name + "?",
+		Lines: removeLines(s),
+		Choices: []kit.Choice{
+			{Key: "k", Label: "keep it"},
+			{Key: "y", Label: "remove it for good", Grave: true, Do: m.call("remove "+name, func() error {
+				return m.backend.Remove(m.ctx.Base, s.ID, true)
+			})},
+		},
+	}})
+	return nil
+}
+
+func removeLines(s session.Summary) []string {
+	var out []string
+	if s.Live {
+		out = append(out, "It still runs: it is stopped first.")
+	}
+	switch {
+	case s.ChangedFiles < 0:
+		out = append(out, "No snapshot was made of it: what the agent changed was never looked at, and goes with it.")
+	case s.Undecided > 0:
+		out = append(out, fmt.Sprintf("%s undecided: their changes are lost.", kit.Plural(s.Undecided, "file")))
+	default:
+		out = append(out, "Nothing in its newest snapshot is undecided. Changes made since then are lost.")
+	}
+	return append(out, "The workspace, its home and its record go. Your repository is not touched.")
+}
+
+func (m *Model) call(what string, do func() error) func() tea.Cmd {
+	return func() tea.Cmd {
+		m.ctx.Say(what + "…")
+		return func() tea.Msg { return doneMsg{What: what, Err: do()} }
+	}
+}
+
+func (m *Model) showPolicy() tea.Cmd {
+	d, ok := m.Detail()
+	if !ok {
+		return nil
+	}
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(d.Policy), Body: func(w int) []string {
+		return kit.Block(kit.SafeText(d.Block), w, 1+countLines(d.Block))
+	}}})
+	return nil
+}
+
+func countLines(s string) int {
+	n := 0
+	for _, c := range s {
+		if c == '\n' {
+			n++
+		}
+	}
+	return n
+}
+
+// click goes to the row under the pointer; a click on the row that is already
+// under the cursor opens its terminal.
+func (m *Model) click(msg tea.MouseClickMsg) tea.Cmd {
+	l := m.shown()
+	i := m.list.Top + msg.Y - 1
+	if msg.Button != tea.MouseLeft || msg.Y < 1 || msg.Y > m.drawn || i >= len(l) {
+		return nil
+	}
+	if l[i].ID == m.current {
+		m.ctx.Tell(kit.Open{Place: kit.Terminal, Session: m.current})
+		return nil
+	}
+	m.list.Set(i, len(l))
+	return m.setCurrent(l[i].ID)
+}

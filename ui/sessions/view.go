@@ -1,0 +1,307 @@
+package sessions
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/session"
+	"fumehood/ui/kit"
+	"fumehood/ui/style"
+)
+
+// View draws the list and what is known of the session under the cursor.
+func (m *Model) View(w, h int) (string, *tea.Cursor) {
+	if !m.loaded {
+		return m.ctx.Styles.Muted.Render("   reading the list of sessions…"), nil
+	}
+	l := m.shown()
+	if len(l) == 0 {
+		return m.empty(w), m.filterCursor(w, h)
+	}
+	foot := m.foot(w, h)
+	room := max(1, h-1-len(foot))
+	m.drawn = room
+	lines := []string{m.header(w)}
+	from, to := m.list.Window(len(l), room)
+	for i := from; i < to; i++ {
+		lines = append(lines, m.row(l[i], w, i == m.list.At))
+	}
+	for len(lines) < h-len(foot) {
+		lines = append(lines, "")
+	}
+	lines = append(lines, foot...)
+	return strings.Join(lines, "\n"), m.filterCursor(w, h)
+}
+
+func (m *Model) empty(w int) string {
+	st := m.ctx.Styles
+	var out []string
+	switch {
+	case m.listErr != nil:
+		out = append(out, "", "   The list can't be read: "+kit.Safe(m.listErr.Error()), "   R tries again.")
+	case m.filter.String() != "":
+		out = append(out, "", "   No session matches "+fmt.Sprintf("%q", m.filter.String())+". esc drops the filter.")
+	default:
+		out = append(out, "", "   "+st.Strong.Render("No session of this repository yet."), "")
+		for _, l := range kit.Wrap("A session is a copy of the repository with an agent at work in it, behind walls. Nothing it does reaches your files until you have approved it.", min(w-6, 76)) {
+			out = append(out, "   "+l)
+		}
+		out = append(out, "", "   "+st.Key.Render("n")+" makes one      "+st.Key.Render("a")+" shows those of other repositories")
+	}
+	if m.filtering || m.filter.String() != "" {
+		out = append(out, "", m.filterLine(w))
+	}
+	return strings.Join(out, "\n")
+}
+
+// columns are the widths of the table for a window of w cells; 0 leaves one out.
+type columns struct{ name, agent, repo, state, age, changes, last int }
+
+func (m *Model) columns(w int) columns {
+	c := columns{name: 14, agent: 8, state: 17, age: 4, changes: 15}
+	if w >= 110 {
+		c.name, c.agent = 22, 12
+	}
+	if m.all {
+		c.repo = 14
+		if w >= 160 {
+			c.repo = 30
+		}
+	}
+	if w < 70 {
+		c.agent = 0
+	}
+	used := 3
+	for _, n := range []int{c.name, c.agent, c.repo, c.state, c.age, c.changes} {
+		if n > 0 {
+			used += n + 2
+		}
+	}
+	if c.last = w - used; c.last < 9 {
+		c.last = 0
+	}
+	return c
+}
+
+func (c columns) join(name, agent, repo, state, age, changes, last string) string {
+	var b strings.Builder
+	put := func(s string, w int) {
+		if w > 0 {
+			b.WriteString(kit.Fit(s, w) + "  ")
+		}
+	}
+	put(name, c.name)
+	put(agent, c.agent)
+	put(repo, c.repo)
+	put(state, c.state)
+	put(age, c.age)
+	put(changes, c.changes)
+	put(last, c.last)
+	return b.String()
+}
+
+func (m *Model) header(w int) string {
+	c := m.columns(w)
+	return m.ctx.Styles.Muted.Render(kit.Cut("   "+c.join("NAME", "AGENT", "REPOSITORY", "STATE", "AGE", "CHANGES", "LAST LINE"), w))
+}
+
+func (m *Model) row(s session.Summary, w int, at bool) string {
+	c := m.columns(w)
+	repo := kit.Safe(s.Repo)
+	if i := strings.LastIndexByte(repo, '/'); i >= 0 && c.repo < 20 {
+		repo = repo[i+1:]
+	}
+	text := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, State(s),
+		kit.Age(m.ctx.Clock.Now().Sub(s.Created)), changes(s), kit.Safe(s.LastLine))
+	if at {
+		return m.ctx.Styles.Selection.Render(kit.Fit(" ▸ "+text, w))
+	}
+	// The state is the one coloured cell; its words carry the meaning.
+	before := 3 + c.name + 2
+	if c.agent > 0 {
+		before += c.agent + 2
+	}
+	if c.repo > 0 {
+		before += c.repo + 2
+	}
+	text = "   " + text
+	head := kit.Fit(text, before)
+	return head + StateStyle(m.ctx.Styles, s).Render(kit.Fit(State(s), c.state)) + rest(text, before+c.state, w)
+}
+
+// rest is what follows the first n cells of text, to w.
+func rest(text string, n, w int) string {
+	full := kit.Fit(text, w)
+	head := kit.Fit(text, n)
+	return strings.TrimPrefix(full, head)
+}
+
+// State says in a few cells how a session stands.
+func State(s session.Summary) string {
+	switch s.State {
+	case session.StatePreparing:
+		return "… preparing"
+	case session.StateRunning:
+		return "▶ running"
+	case session.StateWaiting:
+		return "● waits for you"
+	case session.StateExited:
+		if s.Signal != "" {
+			return "■ " + kit.Safe(s.Signal)
+		}
+		if s.ExitCode != nil {
+			return fmt.Sprintf("■ exit %d", *s.ExitCode)
+		}
+		return "■ ended"
+	case session.StateStopped:
+		return "■ stopped"
+	case session.StateLimit:
+		if s.Limit != nil {
+			return kit.Safe("! " + s.Limit.Name + " " + s.Limit.Value)
+		}
+		return "! limit"
+	case session.StateFailed:
+		return "✗ failed"
+	}
+	return kit.Safe("? " + string(s.State))
+}
+
+// StateStyle is the colour that goes with State.
+func StateStyle(st *style.Styles, s session.Summary) style.Style {
+	switch s.State {
+	case session.StateWaiting:
+		return st.Waiting
+	case session.StateRunning, session.StatePreparing:
+		return st.Running
+	case session.StateLimit:
+		return st.Warn
+	case session.StateFailed:
+		return st.Danger
+	}
+	return st.Ended
+}
+
+func changes(s session.Summary) string {
+	if s.ChangedFiles < 0 {
+		return "not looked at"
+	}
+	if s.ChangedFiles == 0 {
+		return "none"
+	}
+	mark := ""
+	if s.Undecided == 0 {
+		mark = " ✓"
+	}
+	return fmt.Sprintf("+%d −%d %df%s", s.Added, s.Removed, s.ChangedFiles, mark)
+}
+
+// foot is the panel under the list: filter, quick look or detail.
+func (m *Model) foot(w, h int) []string {
+	var out []string
+	rule := m.ctx.Styles.Border.Render(strings.Repeat("─", w))
+	if m.look {
+		return append(out, m.lookLines(w, max(3, h*2/3))...)
+	}
+	if m.filtering || m.filter.String() != "" {
+		out = append(out, m.filterLine(w))
+	}
+	panel := m.panel(w)
+	if keep := h - 4 - len(out); len(panel) > keep {
+		panel = panel[:max(0, keep)]
+	}
+	if len(panel) == 0 {
+		return out
+	}
+	return append(append(out, rule), panel...)
+}
+
+func (m *Model) filterLine(w int) string {
+	field, _ := m.filter.View(style.Style{}, max(2, w-12))
+	return m.ctx.Styles.Key.Render(" / ") + field
+}
+
+func (m *Model) filterCursor(w, h int) *tea.Cursor {
+	if !m.filtering {
+		return nil
+	}
+	_, x := m.filter.View(style.Style{}, max(2, w-12))
+	if len(m.shown()) == 0 {
+		n := strings.Count(m.empty(w), "\n")
+		return tea.NewCursor(3+x, n)
+	}
+	return tea.NewCursor(3+x, h-len(m.foot(w, h)))
+}
+
+func (m *Model) lookLines(w, h int) []string {
+	s, _ := m.Current()
+	head := " " + kit.Safe(s.Name) + ", its terminal now "
+	out := []string{m.ctx.Styles.Border.Render(kit.Fit("──"+head+strings.Repeat("─", w), w))}
+	f := m.lookFrame
+	if f.Gen == 0 && len(f.Lines) == 0 {
+		return append(out, m.ctx.Styles.Muted.Render("   asking for its screen…"))
+	}
+	last := len(f.Lines)
+	for last > 0 && strings.TrimSpace(f.Lines[last-1]) == "" {
+		last--
+	}
+	for _, l := range f.Lines[max(0, last-(h-1)):last] {
+		out = append(out, kit.Cut(kit.SafeLine(l), w))
+	}
+	return out
+}
+
+// panel says what the session under the cursor is and may do.
+func (m *Model) panel(w int) []string {
+	s, ok := m.Current()
+	if !ok {
+		return nil
+	}
+	st := m.ctx.Styles
+	d, full := m.Detail()
+	line := func(head, text string) string {
+		return kit.Cut(" "+st.Muted.Render(kit.Fit(head, 10))+" "+text, w)
+	}
+	top := "policy " + kit.Safe(s.Policy)
+	if full {
+		top += fmt.Sprintf("   workspace: a copy, %s, %s", kit.Plural(d.Files, "file"), kit.Bytes(d.Bytes))
+		if n := len(d.LeftOut); n > 0 {
+			top += fmt.Sprintf(", %s left out", kit.Count(n))
+		}
+	}
+	out := []string{kit.Cut(" "+st.Strong.Render(kit.Safe(s.Name))+"   "+top, w)}
+	if s.Error != "" {
+		for i, l := range kit.Wrap(kit.Safe(s.Error), max(10, w-13)) {
+			if i < 2 {
+				out = append(out, line("error", st.Danger.Render(l)))
+			}
+		}
+	}
+	if s.Limit != nil {
+		out = append(out, line("stopped", kit.Safe(fmt.Sprintf("by its limit: %s %s, used %s", s.Limit.Name, s.Limit.Value, s.Limit.Used))))
+	}
+	out = append(out, line("command", kit.Safe(strings.Join(s.Command, " "))))
+	if !full {
+		return out
+	}
+	out = append(out, line("can reach", "nothing: it has no network, only its own loopback"))
+	out = append(out, line("limits", limits(d)))
+	if s.Live {
+		out = append(out, line("uses", fmt.Sprintf("%s · %s memory · %s cpu", kit.Plural(d.Usage.Processes, "process"), kit.Bytes(d.Usage.RSS), seconds(d.Usage.CPU))))
+	}
+	return out
+}
+
+func seconds(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }
+
+func limits(d session.Detail) string {
+	var parts []string
+	for _, l := range d.Limits {
+		parts = append(parts, kit.Safe(l.Name+" "+l.Value))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, " · ")
+}

@@ -1,0 +1,16 @@
+package start
+
+import (
+	"context"
+
+	"fumehood/session"
+)
+
+// Backend is what the page asks before and at a start.
+type Backend interface {
+	Policies(ctx context.Context) []string
+	Preview(ctx context.Context, r session.Request) (session.Preview, error)
+	// Create copies the repository in and starts the session. It calls progress
+	// from any goroutine, until it returns.
+	Create(ctx context.Context, r session.Request, progress func(done, total int, bytes int64)) (id string, err error)
+}

@@ -1,0 +1,159 @@
+package start
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/ui/kit"
+)
+
+// Keys is the page's table.
+func (m *Model) Keys() []kit.Binding {
+	if m.creating {
+		return []kit.Binding{{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "cancel the start", Hint: 1, Do: func() tea.Cmd {
+			m.cancel()
+			return nil
+		}}}
+	}
+	enter := "next"
+	if m.at == fieldName {
+		enter = "start"
+	}
+	text := m.input() != nil
+	rows := []kit.Binding{
+		{Keys: []string{"enter"}, Help: enter, Hint: 1, Do: m.enter},
+		{Keys: []string{"tab", "down"}, Show: "tab", Help: "next question", Hint: 2, Do: func() tea.Cmd { return m.goTo(1) }},
+		{Keys: []string{"shift+tab", "up"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
+		{Keys: []string{"ctrl+s"}, Help: "start now", Hint: 4, Off: m.at == fieldName, Do: m.start},
+		{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "back", Hint: 6, Do: func() tea.Cmd {
+			m.ctx.Tell(kit.Open{Place: kit.Sessions})
+			return nil
+		}},
+	}
+	if !text {
+		rows = append(rows,
+			kit.Binding{Keys: []string{"right", "l", "space"}, Show: "← →", Help: "choose", Hint: 3, Do: func() tea.Cmd { return m.choose(1) }},
+			kit.Binding{Keys: []string{"left", "h"}, Help: "choose the one before", Do: func() tea.Cmd { return m.choose(-1) }},
+			kit.Binding{Keys: []string{"j"}, Help: "next question", Do: func() tea.Cmd { return m.goTo(1) }},
+			kit.Binding{Keys: []string{"k"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
+			kit.Binding{Keys: []string{"p"}, Help: "policy text", Hint: 5, Off: !m.shown || m.preview.Block == "", Do: m.showPolicy},
+			kit.Binding{Keys: []string{"m"}, Help: "all that stays out", Off: !m.shown || len(m.preview.LeftOut) == 0, Do: m.showLeftOut},
+		)
+	}
+	for i := range rows {
+		rows[i].Group = "new session"
+	}
+	return rows
+}
+
+func (m *Model) input() *kit.Input {
+	switch m.at {
+	case fieldName:
+		return &m.name
+	case fieldCommand:
+		return &m.command
+	case fieldAgent, fieldPolicy:
+	}
+	return nil
+}
+
+func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	if ok {
+		return cmd
+	}
+	if f := m.input(); f != nil && !m.creating && f.Key(msg) {
+		return m.edited()
+	}
+	return nil
+}
+
+// edited follows a change of a text field. The name changes nothing of what
+// the session may do, so only a command has its meaning worked out again.
+func (m *Model) edited() tea.Cmd {
+	if m.at == fieldCommand {
+		return m.ask()
+	}
+	return nil
+}
+
+func (m *Model) enter() tea.Cmd {
+	if m.at == fieldName {
+		return m.start()
+	}
+	return m.goTo(1)
+}
+
+// fields are the questions as they stand: a command only for "other command".
+func (m *Model) fields() []field {
+	if agents[m.agent].id == "command" {
+		return []field{fieldAgent, fieldCommand, fieldPolicy, fieldName}
+	}
+	return []field{fieldAgent, fieldPolicy, fieldName}
+}
+
+func (m *Model) goTo(d int) tea.Cmd {
+	fs := m.fields()
+	for i, f := range fs {
+		if f == m.at {
+			m.at = fs[max(0, min(i+d, len(fs)-1))]
+			return nil
+		}
+	}
+	m.at = fieldAgent
+	return nil
+}
+
+func (m *Model) choose(d int) tea.Cmd {
+	switch m.at {
+	case fieldAgent:
+		m.agent = (m.agent + d + len(agents)) % len(agents)
+	case fieldPolicy:
+		m.policy = (m.policy + d + len(m.policies)) % len(m.policies)
+	case fieldCommand, fieldName:
+		return nil
+	}
+	return m.ask()
+}
+
+func (m *Model) showPolicy() tea.Cmd {
+	block := kit.SafeText(m.preview.Block)
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(m.policies[m.policy]), Body: func(int) []string {
+		return lines(block)
+	}}})
+	return nil
+}
+
+func (m *Model) showLeftOut() tea.Cmd {
+	left := m.preview.LeftOut
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "stays out of the copy", Body: func(w int) []string {
+		out := make([]string, 0, len(left))
+		for _, l := range left {
+			out = append(out, kit.Cut(leftOut(l), w))
+		}
+		return out
+	}}})
+	return nil
+}
+
+// click chooses what is under the pointer.
+func (m *Model) click(msg tea.MouseClickMsg) tea.Cmd {
+	if m.creating || msg.Button != tea.MouseLeft {
+		return nil
+	}
+	for _, s := range m.spots {
+		if msg.Y != s.y || msg.X < s.x || msg.X >= s.x+s.w {
+			continue
+		}
+		m.at = s.field
+		if s.choice < 0 {
+			return nil
+		}
+		if s.field == fieldAgent {
+			m.agent = s.choice
+		} else {
+			m.policy = s.choice
+		}
+		return m.ask()
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"fumehood/session"
+	"fumehood/ui/kit"
+	"fumehood/ui/style"
+)
+
+// View draws the newest picture. The cursor is the agent's own.
+func (m *Model) View(w, h int) (string, *tea.Cursor) {
+	st := m.ctx.Styles
+	if m.id == "" {
+		return "\n   " + st.Strong.Render("No session.") + "\n\n   Its terminal would be here. " + st.Key.Render("n") + " makes one.", nil
+	}
+	if !m.have {
+		if m.err != nil {
+			return strings.Join(append([]string{"", "   " + st.Strong.Render("Its terminal can't be shown.")},
+				kit.Indent(kit.Wrap(kit.Safe(m.err.Error()), max(1, w-6)), "   ")...), "\n"), nil
+		}
+		return st.Muted.Render("   asking for its screen…"), nil
+	}
+	foot := m.foot(w)
+	room := max(1, h-len(foot))
+	lines := m.frame.Lines
+	cut := max(0, len(lines)-room)
+	if m.frame.CursorOn && len(foot) == 0 {
+		// A picture taller than the pane: keep the line with the cursor.
+		cut = min(cut, max(0, m.frame.CursorY-room+1))
+	}
+	out := make([]string, 0, h)
+	for i := cut; i < len(lines) && len(out) < room; i++ {
+		l := kit.SafeLine(lines[i])
+		if i == m.found && m.mode != inside {
+			l = st.Selection.Render(kit.Fit(ansi.Strip(l), w))
+		}
+		out = append(out, kit.Cut(l, w))
+	}
+	if len(foot) > 0 {
+		for len(out) < room {
+			out = append(out, "")
+		}
+		out = append(out, foot...)
+	}
+	return strings.Join(out, "\n"), m.cursor(w, room, cut)
+}
+
+func (m *Model) cursor(w, room, cut int) *tea.Cursor {
+	f := m.frame
+	y := f.CursorY - cut
+	if m.mode == searching {
+		_, x := m.query.View(style.Style{}, max(2, w-12))
+		return tea.NewCursor(10+x, room)
+	}
+	if m.mode != inside || f.Ended || !f.CursorOn || f.Offset > 0 || y < 0 || y >= room || f.CursorX < 0 || f.CursorX >= w {
+		return nil
+	}
+	return tea.NewCursor(f.CursorX, y)
+}
+
+// foot is the line under a screen that is not live.
+func (m *Model) foot(w int) []string {
+	st := m.ctx.Styles
+	switch {
+	case m.mode == searching:
+		field, _ := m.query.View(style.Style{}, max(2, w-12))
+		return []string{kit.Cut(st.Key.Render(" search:  ")+field, w)}
+	case m.mode == scrolling:
+		text := fmt.Sprintf(" scrolled back %s of %s lines", kit.Count(m.offset), kit.Count(m.frame.Scrollback))
+		if m.looking {
+			text += "   searching…"
+		}
+		return []string{st.StatusBar.Render(kit.Fit(text, w))}
+	case m.frame.Ended:
+		return []string{st.StatusBar.Render(kit.Fit(" "+ended(m.frame)+". Its last screen stays; the workspace is there to review.", w))}
+	case m.err != nil:
+		return []string{st.Error.Render(kit.Fit(" the session does not answer: "+kit.Safe(m.err.Error())+"; asking again", w))}
+	}
+	return nil
+}
+
+func ended(f session.Frame) string {
+	switch f.State {
+	case session.StateExited:
+		return "The command has ended"
+	case session.StateStopped:
+		return "The session was stopped"
+	case session.StateLimit:
+		return "A limit has ended it"
+	case session.StateFailed:
+		return "It could not run"
+	case session.StatePreparing, session.StateRunning, session.StateWaiting:
+	}
+	return "The session has ended"
+}
+
+// Menu says that the one-key menu is open.
+func (m *Model) Menu() bool { return m.mode == menu }
