@@ -53,6 +53,9 @@ func (e Errors) Unwrap() []error {
 	return all
 }
 
+// maxFaults is how many faults of one file are told.
+const maxFaults = 50
+
 // join makes one error of faults: nil of none, the fault itself of one.
 func join(faults []*Error) error {
 	sort.SliceStable(faults, func(i, j int) bool {
@@ -61,6 +64,9 @@ func join(faults []*Error) error {
 		}
 		return faults[i].Col < faults[j].Col
 	})
+	if n := len(faults) - maxFaults; n > 0 {
+		faults = append(faults[:maxFaults:maxFaults], &Error{File: faults[0].File, Msg: fmt.Sprintf("%d more faults", n)})
+	}
 	switch len(faults) {
 	case 0:
 		return nil

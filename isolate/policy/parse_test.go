@@ -2,6 +2,7 @@ package policy
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -186,5 +187,43 @@ func TestEveryBuiltinParsesAndChecks(t *testing.T) {
 	}
 	if _, ok := Builtin("no-such"); ok {
 		t.Error("a built-in that is not there was found")
+	}
+}
+
+// TestParseEndsSoonOnHostileFiles: each is at the limit of the size and made of
+// what costs most to read.
+func TestParseEndsSoonOnHostileFiles(t *testing.T) {
+	fill := func(part func(i int) string) string {
+		var b strings.Builder
+		for i := 0; b.Len() < maxFile-maxText*2; i++ {
+			b.WriteString(part(i))
+		}
+		return b.String()
+	}
+	for name, src := range map[string]string{
+		"keys":        fill(func(i int) string { return fmt.Sprintf("k%d=1\n", i) }),
+		"tables":      fill(func(i int) string { return fmt.Sprintf("[t%d]\n", i) }),
+		"dotted keys": fill(func(i int) string { return fmt.Sprintf("k%d%s=1\n", i, strings.Repeat(".a", 500)) }),
+		"entries":     fill(func(int) string { return "[[network.allow]]\n" }),
+		"list":        "[filesystem]\nexclude=[" + fill(func(int) string { return `"",` }) + "]",
+		"inline":      "[filesystem]\nexclude=[" + fill(func(int) string { return "{a=1}," }) + "]",
+		"long key":    strings.Repeat("k", maxFile-10) + "=1",
+	} {
+		t.Run(name, func(t *testing.T) {
+			start := time.Now()
+			_, err := Parse("p", []byte(src))
+			var all Errors
+			if err == nil || errors.As(err, &all) && len(all) > maxFaults+1 {
+				t.Errorf("got %d faults (%T), want some, at most %d", len(all), err, maxFaults+1)
+			}
+			if len(err.Error()) > 64<<10 {
+				t.Errorf("got an error of %d bytes", len(err.Error()))
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("took %v, want far less than a person waits", took)
+			} else {
+				t.Log(took)
+			}
+		})
 	}
 }

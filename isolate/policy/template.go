@@ -54,10 +54,10 @@ const templateTail = `# Refused so far (the egress proxy is not built): a sessio
 # no credentials at all. The keys are listed for completeness.
 #
 # [[network.allow]]
-# destination         = "packages.example.test:443"  # host or *.suffix, and port
-# operations          = ["GET /**", "HEAD /**"]      # method and path pattern
+# destination         = "packages.example.test:443"  # host or *.suffix
+# operations          = ["GET /**", "HEAD /**"]      # method and path
 # query               = "any"                        # or "none", or a pattern
-# account             = "none"                       # or the name of a credential
+# account             = "none"                       # or a credential's name
 # upgrade             = false                        # websockets
 # max_upload          = "10MiB"                      # per session; "none"
 # requests_per_minute = 600                          # "none"
