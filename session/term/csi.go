@@ -73,6 +73,9 @@ func (s *Screen) alignment() {
 // costs more than redrawing it.
 func (s *Screen) csi(q *sequence) {
 	s.dirty = true
+	if q.sub != 0 && (q.final != 'm' || q.prefix != 0 || q.inter != 0) {
+		return // only colours have parts
+	}
 	if q.inter != 0 {
 		s.csiInter(q)
 		return
