@@ -57,6 +57,9 @@ func Strip(facts []layer.Fact, live bool) []Cell {
 	return out
 }
 
+// Down is the verdict on a strip with a failed wall.
+const Down = "A WALL IS DOWN"
+
 // Verdict says in a few words what the strip means.
 func Verdict(cells []Cell, live bool) string {
 	if !live {
@@ -68,7 +71,7 @@ func Verdict(cells []Cell, live bool) string {
 	}
 	switch {
 	case n[Failed] > 0:
-		return "A WALL IS DOWN"
+		return Down
 	case n[NoWall] > 0:
 		return "not read yet"
 	}

@@ -141,3 +141,9 @@ func Age(d time.Duration) string {
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
+
+// Keep is the first w cells of a line with styles, without a mark.
+func Keep(s string, w int) string { return ansi.Truncate(s, w, "") }
+
+// Drop is a line with styles without its first n cells.
+func Drop(s string, n int) string { return ansi.TruncateLeft(s, n, "") }

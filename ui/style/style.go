@@ -2,7 +2,13 @@
 // after a piece of text. It knows no colour itself.
 package style
 
-import "github.com/charmbracelet/x/ansi"
+import (
+	"image/color"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"fumehood/themes"
+)
 
 // Style is the SGR sequence of one token. The zero Style changes nothing.
 type Style struct{ sgr string }
@@ -40,19 +46,55 @@ type Styles struct {
 	Selection, StatusBar, Control, Key, Error Style
 }
 
-func attr(f func(ansi.Style) ansi.Style) Style { return Style{f(ansi.Style{}).String()} }
-
-// Mono is attributes without any colour.
-func Mono() *Styles {
-	bold := attr(func(a ansi.Style) ansi.Style { return a.Bold() })
-	faint := attr(func(a ansi.Style) ansi.Style { return a.Faint() })
-	reverse := attr(func(a ansi.Style) ansi.Style { return a.Reverse(true) })
-	under := attr(func(a ansi.Style) ansi.Style { return a.Underline(true) })
-	return &Styles{
-		Theme: "mono", Strong: bold, Muted: faint, Accent: bold, Focus: reverse, Border: faint,
-		Added: bold, Removed: Style{}, AddedWord: under, RemovedWord: under,
-		Held: bold, Stale: faint, Refused: bold, Warn: bold, Danger: reverse,
-		Running: Style{}, Waiting: bold, Ended: faint,
-		Selection: reverse, StatusBar: reverse, Control: reverse, Key: bold, Error: reverse,
+// Of makes the styles of a theme.
+func Of(t themes.Theme) Styles {
+	return Styles{
+		Theme: t.Name,
+		Text:  one(t.Text), Strong: one(t.Strong), Muted: one(t.Muted), Accent: one(t.Accent), Focus: one(t.Focus), Border: one(t.Border),
+		Added: one(t.Added), Removed: one(t.Removed), AddedLine: one(t.AddedLine), RemovedLine: one(t.RemovedLine),
+		AddedWord: one(t.AddedWord), RemovedWord: one(t.RemovedWord),
+		Held: one(t.Held), Stale: one(t.Stale), Refused: one(t.Refused), Warn: one(t.Warn), Danger: one(t.Danger),
+		Running: one(t.Running), Waiting: one(t.Waiting), Ended: one(t.Ended),
+		Selection: one(t.Selection), StatusBar: one(t.StatusBar), Control: one(t.Control), Key: one(t.Key), Error: one(t.Error),
 	}
+}
+
+func one(s themes.Style) Style {
+	var a ansi.Style
+	if s.Bold {
+		a = a.Bold()
+	}
+	if s.Faint {
+		a = a.Faint()
+	}
+	if s.Italic {
+		a = a.Italic(true)
+	}
+	if s.Underline {
+		a = a.Underline(true)
+	}
+	if s.Reverse {
+		a = a.Reverse(true)
+	}
+	if s.Strike {
+		a = a.Strikethrough(true)
+	}
+	if c := colour(s.FG); c != nil {
+		a = a.ForegroundColor(c)
+	}
+	if c := colour(s.BG); c != nil {
+		a = a.BackgroundColor(c)
+	}
+	if len(a) == 0 {
+		return Style{}
+	}
+	return Style{a.String()}
+}
+
+func colour(c themes.Colour) color.Color {
+	r, g, b, ok := c.RGB()
+	if !ok {
+		return nil
+	}
+	return color.RGBA{R: r, G: g, B: b, A: 0xff}
 }

@@ -1,0 +1,202 @@
+package review
+
+import (
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/diffreview"
+	"fumehood/ui/kit"
+)
+
+// askApply has worked out what would be written; the question comes with the
+// answer, after all decisions that are still on their way.
+func (m *Model) askApply() tea.Cmd {
+	if m.set == nil || m.jobs.has(jobPreview) || m.jobs.has(jobApply) || m.jobs.has(jobUndo) {
+		return nil
+	}
+	m.ctx.Say("comparing with your files…")
+	return m.push(job{kind: jobPreview})
+}
+
+func (m *Model) previewed(msg previewMsg) tea.Cmd {
+	if msg.Err != nil {
+		m.ctx.Fail(fmt.Errorf("apply: %w", msg.Err))
+		return m.pump()
+	}
+	lines, can := m.applyLines(msg)
+	ask := &kit.Ask{Head: "Write this to your repository?", Lines: lines, Clock: m.ctx.Clock, Late: true,
+		Choices: []kit.Choice{{Key: "n", Label: "write nothing"}}}
+	if can {
+		gen := m.gen
+		ask.Choices = append(ask.Choices, kit.Choice{Key: "y", Label: "write it", Grave: true, Do: func() tea.Cmd {
+			if gen != m.gen {
+				m.ctx.Fail(fmt.Errorf("not written: the change set is another by now; press A again"))
+				return nil
+			}
+			return m.push(job{kind: jobApply})
+		}})
+	} else {
+		ask.Head = "Nothing can be written"
+	}
+	m.ctx.Tell(kit.Show{Dialog: ask})
+	return m.pump()
+}
+
+// applyLines says what would be written, what conflicts, what is risky in it
+// and what is left out; can says whether there is anything to say yes to.
+func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
+	byPath := make(map[string]*diffreview.File, len(m.set.Files))
+	for i := range m.set.Files {
+		byPath[m.set.Files[i].Path] = &m.set.Files[i]
+	}
+	if n := len(msg.Check.Conflicts); n > 0 {
+		out = append(out, kit.Plural(n, "conflict")+": your files have changed there since the copy. Nothing is written while one stands; reject the file here, or settle it on the host.")
+		for _, c := range msg.Check.Conflicts {
+			out = append(out, "  ✗ "+diffreview.SafeName(c.Path)+"  "+kit.Safe(c.Why))
+		}
+	}
+	var risky []string
+	for _, p := range msg.Would {
+		if f := byPath[p]; f != nil {
+			for _, x := range m.approvedRisks(f) {
+				risky = append(risky, "  ! "+diffreview.SafeName(p)+"  "+kit.Safe(x.Why))
+			}
+		}
+	}
+	if len(risky) > 0 {
+		out = append(out, kit.Plural(len(risky), "risk")+" in it that you approved:")
+		out = append(out, risky...)
+	}
+	if n := len(msg.Would); n > 0 {
+		out = append(out, kit.Plural(n, "file")+" would change:")
+		for _, p := range msg.Would {
+			line := "  "
+			if f := byPath[p]; f != nil {
+				line += fmt.Sprintf("%-9s", string(f.Status))
+				if f.Binary {
+					line += " NOT SHOWN"
+				}
+			}
+			out = append(out, line+" "+diffreview.SafeName(p))
+		}
+	} else if len(msg.Check.Conflicts) == 0 {
+		out = append(out, "Nothing that is approved differs from your files.")
+	}
+	if n := len(msg.Check.Skipped); n > 0 {
+		out = append(out, kit.Plural(n, "file")+" left out:")
+		for _, s := range msg.Check.Skipped {
+			out = append(out, "  · "+diffreview.SafeName(s.Path)+"  "+kit.Safe(s.Why))
+		}
+	}
+	if t := m.tally; t.units > t.decided {
+		out = append(out, kit.Plural(t.units-t.decided, "hunk")+" undecided: not written.")
+	}
+	return out, len(msg.Would) > 0 && len(msg.Check.Conflicts) == 0
+}
+
+func (m *Model) approvedRisks(f *diffreview.File) []*diffreview.Finding {
+	var out []*diffreview.Finding
+	seen := map[*diffreview.Finding]bool{}
+	each(f, func(id string, v diffreview.Verdict) {
+		if x := m.risky[id]; x != nil && v == diffreview.Approved && !seen[x] {
+			seen[x] = true
+			out = append(out, x)
+		}
+	})
+	return out
+}
+
+// applied tells what happened to the host, of an apply or of an undo.
+func (m *Model) applied(msg appliedMsg) tea.Cmd {
+	what := "apply"
+	if msg.Undo {
+		what = "undo"
+	}
+	if msg.Err != nil {
+		m.ctx.Fail(fmt.Errorf("%s: %w", what, msg.Err))
+		m.jobs.wait = nil
+		return m.push(job{kind: jobLoad})
+	}
+	d := msg.Done
+	var lines []string
+	head := ""
+	switch {
+	case len(d.Conflicts) > 0:
+		head = "Nothing was written"
+		for _, c := range d.Conflicts {
+			lines = append(lines, "✗ "+diffreview.SafeName(c.Path)+"  "+kit.Safe(c.Why))
+		}
+	case len(d.Applied) == 0:
+		head = "Nothing to " + what
+	case msg.Undo:
+		head = "Taken back: " + kit.Plural(len(d.Applied), "file") + " as before the apply"
+	default:
+		head = "Written to your repository: " + kit.Plural(len(d.Applied), "file")
+	}
+	for _, p := range d.Applied {
+		lines = append(lines, "✓ "+diffreview.SafeName(p))
+	}
+	for _, s := range d.Skipped {
+		lines = append(lines, "· "+diffreview.SafeName(s.Path)+"  "+kit.Safe(s.Why))
+	}
+	if !msg.Undo && len(d.Applied) > 0 {
+		lines = append(lines, "", "U takes it back, as long as the files stay as they are now.")
+	}
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: head, Body: func(w int) []string {
+		var out []string
+		for _, l := range lines {
+			out = append(out, kit.Wrap(l, w)...)
+		}
+		return out
+	}}})
+	return m.push(job{kind: jobLoad})
+}
+
+func (m *Model) askUndo() tea.Cmd {
+	if m.id == "" || m.set == nil || m.jobs.has(jobApply) || m.jobs.has(jobUndo) {
+		return nil
+	}
+	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
+		Head:  "Take the newest apply back?",
+		Lines: []string{"Your files become what they were before it, if they are still as it left them; else nothing changes. The approvals stay."},
+		Choices: []kit.Choice{
+			{Key: "n", Label: "leave them"},
+			{Key: "y", Label: "take it back", Grave: true, Do: func() tea.Cmd { return m.push(job{kind: jobUndo}) }},
+		},
+	}})
+	return nil
+}
+
+// showLeftOut lists what no key here can bring back.
+func (m *Model) showLeftOut() tea.Cmd {
+	if m.set == nil {
+		return nil
+	}
+	left, ign := m.set.LeftOut, m.set.Ignored
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "not in this review", Body: func(w int) []string {
+		var out []string
+		if ign.Count > 0 {
+			out = append(out, kit.Plural(ign.Count, "change")+" under paths that git ignores; they come back only by name, with fumehood apply --ignored:")
+			for _, p := range ign.Paths {
+				out = append(out, kit.Cut("  "+diffreview.SafeName(p), w))
+			}
+			if ign.Truncated {
+				out = append(out, "  … and more")
+			}
+			out = append(out, "")
+		}
+		for _, l := range left {
+			size := ""
+			if l.Size > 0 {
+				size = kit.Bytes(l.Size)
+			}
+			out = append(out, kit.Cut(kit.Right(size, 9)+"  "+diffreview.SafeName(l.Path)+"   "+kit.Safe(l.Reason), w))
+		}
+		if len(out) == 0 {
+			out = append(out, "Nothing was left out.")
+		}
+		return out
+	}}})
+	return nil
+}

@@ -1,0 +1,329 @@
+// Package review is the third place: the change set of a session, and the keys
+// that approve, reject and apply it. A verdict is for a unit ID, hence for the
+// bytes that were on the screen: whatever arrives in between, a key never
+// decides on anything else. Asking happens one job at a time, in the order of
+// the keys.
+//
+// What this does not cover: what may be written to the host is checked again,
+// against the host, by whoever applies.
+package review
+
+import (
+	"fmt"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/diffreview"
+	"fumehood/session"
+	"fumehood/ui/kit"
+)
+
+type (
+	changeSetMsg struct {
+		Session string
+		Job     int
+		Set     *diffreview.ChangeSet
+		Err     error
+	}
+	decidedMsg struct {
+		Session string
+		Job     int
+		Err     error
+	}
+	previewMsg struct {
+		Session string
+		Job     int
+		Check   session.Applied
+		Would   []string
+		Err     error
+	}
+	appliedMsg struct {
+		Session string
+		Job     int
+		Undo    bool
+		Done    session.Applied
+		Err     error
+	}
+	foundMsg struct {
+		Session    string
+		Gen        int
+		File       int
+		Hunk, Line int
+		Found      bool
+	}
+)
+
+// Model is the place.
+type Model struct {
+	ctx     *kit.Ctx
+	backend Backend
+
+	id   string
+	set  *diffreview.ChangeSet
+	err  error
+	gen  int // raised with every new change set
+	jobs queue
+
+	where   map[string]place               // unit ID -> where it is
+	risky   map[string]*diffreview.Finding // unit ID -> the strongest finding above note
+	lapsed  map[string]bool                // paths with a verdict that lapsed
+	opened  map[string]time.Time           // unit ID -> when it was first drawn
+	settled time.Time                      // until then nothing is decided: the diff has just changed
+	tally   tally
+
+	file   int
+	rows   *fileRows
+	cur    kit.List // in rows
+	files  kit.List // in entries
+	inList bool     // the list of files has the keys
+	folded bool     // lock and generated files are one entry
+	left   int      // cells that lines are moved to the left
+	words  bool
+	white  bool
+
+	search    kit.Input
+	searching bool
+	looking   bool
+
+	w, h      int
+	listed    entryList
+	listDrawn int // rows of the list when drawn last
+}
+
+// place is where a unit is.
+type place struct{ file, hunk int }
+
+// New is the place over a backend.
+func New(ctx *kit.Ctx, b Backend) *Model {
+	return &Model{ctx: ctx, backend: b, words: true, folded: true}
+}
+
+// Title is the place's name.
+func (m *Model) Title() string { return "review" }
+
+// Grab says that keys are text to search for.
+func (m *Model) Grab() bool { return m.searching }
+
+// Enter shows a session's change set. The first time a snapshot is made; later
+// what was looked at stays until R.
+func (m *Model) Enter(id string) tea.Cmd {
+	if id == m.id && m.set != nil {
+		return nil
+	}
+	if id != m.id {
+		*m = Model{ctx: m.ctx, backend: m.backend, words: m.words, white: m.white, folded: true,
+			w: m.w, h: m.h, id: id, gen: m.gen + 1, jobs: queue{serial: m.jobs.serial + 1}}
+	}
+	if id == "" || m.jobs.has(jobLoad) {
+		return nil
+	}
+	m.inList = m.narrow()
+	return m.push(job{kind: jobLoad, fresh: true})
+}
+
+// Exit leaves the place; jobs under way go on.
+func (m *Model) Exit() { m.searching = false }
+
+// Update takes the place's own answers and, while it is active, the keys.
+func (m *Model) Update(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case changeSetMsg:
+		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
+			return m.loaded(msg)
+		}
+	case decidedMsg:
+		if j, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
+			return m.decided(j, msg.Err)
+		}
+	case previewMsg:
+		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
+			return m.previewed(msg)
+		}
+	case appliedMsg:
+		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
+			return m.applied(msg)
+		}
+	case foundMsg:
+		return m.found(msg)
+	case tea.WindowSizeMsg:
+		m.w, m.h = msg.Width, msg.Height
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		if m.searching {
+			m.search.Paste(msg.Content)
+		}
+	case tea.MouseClickMsg:
+		return m.click(msg)
+	case tea.MouseWheelMsg:
+		return m.wheel(msg)
+	}
+	return nil
+}
+
+// loaded shows a change set. The cursor stays on its unit, if that is still
+// there; jobs that wait are for the units they named, not for what took their
+// place.
+func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
+	if msg.Err != nil {
+		if m.set == nil {
+			m.err = msg.Err
+		}
+		m.ctx.Fail(fmt.Errorf("change set: %w", msg.Err))
+		return m.pump()
+	}
+	old, oldUnit, oldPath := m.set, m.unitID(), m.path()
+	m.err, m.set = nil, msg.Set
+	if m.set == nil {
+		m.set = &diffreview.ChangeSet{Session: m.id}
+	}
+	m.gen++
+	m.index()
+	m.noteLapsed(old)
+	m.refit()
+	m.file, m.rows = 0, nil
+	m.restore(oldUnit, oldPath)
+	if old != nil && m.unitID() != oldUnit {
+		m.settled = m.ctx.Clock.Now().Add(kit.Grace)
+	}
+	m.count()
+	return m.pump()
+}
+
+// index notes where each unit is and which are risky.
+func (m *Model) index() {
+	m.where = map[string]place{}
+	m.risky = map[string]*diffreview.Finding{}
+	if m.opened == nil {
+		m.opened = map[string]time.Time{}
+	}
+	for i := range m.set.Files {
+		f := &m.set.Files[i]
+		if f.Whole != "" {
+			m.where[f.Whole] = place{i, -1}
+		}
+		for h := range f.Hunks {
+			if f.Hunks[h].ID != f.Whole {
+				m.where[f.Hunks[h].ID] = place{i, h}
+			}
+		}
+		if len(f.Findings) > 0 {
+			for id, x := range f.Risky() {
+				m.risky[id] = x
+			}
+		}
+	}
+}
+
+func (m *Model) noteLapsed(old *diffreview.ChangeSet) {
+	if old == nil {
+		return
+	}
+	n := 0
+	m.lapsed = map[string]bool{}
+	for i := range old.Files {
+		f := &old.Files[i]
+		for _, id := range f.UnitIDs() {
+			if _, ok := m.where[id]; !ok && verdictOf(f, id) != diffreview.Undecided {
+				m.lapsed[f.Path] = true
+				n++
+			}
+		}
+	}
+	if n > 0 {
+		m.ctx.Say(fmt.Sprintf("%s lapsed: the bytes they were made on have changed", kit.Plural(n, "decision")))
+	}
+}
+
+// refit puts the verdicts of jobs that wait onto the new change set and drops
+// the units that it no longer has.
+func (m *Model) refit() {
+	gone := 0
+	keep := m.jobs.wait[:0]
+	for _, j := range m.jobs.wait {
+		if j.kind == jobDecide {
+			var units []decision
+			for _, d := range j.units {
+				if _, ok := m.where[d.id]; !ok {
+					gone++
+					continue
+				}
+				d.was = m.verdict(d.id)
+				m.setVerdict(d.id, j.verdict)
+				units = append(units, d)
+			}
+			if j.units = units; len(units) == 0 {
+				continue
+			}
+		}
+		keep = append(keep, j)
+	}
+	m.jobs.wait = keep
+	if gone > 0 {
+		m.ctx.Tell(kit.Say{Text: fmt.Sprintf("%s not recorded: what you decided on has changed since", kit.Plural(gone, "decision")), Error: true})
+	}
+}
+
+// restore puts the cursor on a unit, else on its file, else at the top.
+func (m *Model) restore(unitID, path string) {
+	if p, ok := m.where[unitID]; ok && unitID != "" {
+		m.goFile(p.file)
+		m.goUnit(unitID)
+		return
+	}
+	for i := range m.set.Files {
+		if m.set.Files[i].Path == path {
+			m.goFile(i)
+			return
+		}
+	}
+	m.goFile(0)
+}
+
+// tally is what the head line and the badge say.
+type tally struct {
+	units, decided  int
+	added, removed  int
+	openFiles       int
+	openRisky       int
+	approved, whole int
+}
+
+func (m *Model) count() {
+	t := tally{}
+	for i := range m.set.Files {
+		f := &m.set.Files[i]
+		t.added += f.Added
+		t.removed += f.Removed
+		open := false
+		each(f, func(id string, v diffreview.Verdict) {
+			t.units++
+			switch v {
+			case diffreview.Undecided:
+				open = true
+				if m.risky[id] != nil {
+					t.openRisky++
+				}
+			case diffreview.Approved:
+				t.approved++
+				t.decided++
+			case diffreview.Rejected:
+				t.decided++
+			}
+		})
+		if open {
+			t.openFiles++
+		}
+	}
+	m.tally = t
+}
+
+// Open says how many files of a session are undecided and how many risky units
+// are, if the place knows that session.
+func (m *Model) Open(id string) (files, risky int, known bool) {
+	if id != m.id || m.set == nil {
+		return 0, 0, false
+	}
+	return m.tally.openFiles, m.tally.openRisky, true
+}
