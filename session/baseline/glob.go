@@ -52,6 +52,8 @@ func compileGlob(s string, path, fold bool) glob {
 				g.never = true
 				return g
 			}
+			// git folds no letter after a backslash, nor a single one in
+			// brackets: as capitals they match nothing when case is ignored.
 			g.toks = append(g.toks, token{op: opLit, lit: s[i+1]})
 			i += 2
 		case '?':
@@ -88,17 +90,15 @@ func compileGlob(s string, path, fold bool) glob {
 			g.toks = append(g.toks, token{op: opSet, set: set})
 			i = next
 		default:
+			if fold {
+				c = lowerByte(c)
+			}
 			g.toks = append(g.toks, token{op: opLit, lit: c})
 			i++
 		}
 	}
 	if fold {
 		g.prefix = lower(g.prefix)
-		for i := range g.toks {
-			if g.toks[i].op == opLit {
-				g.toks[i].lit = lowerByte(g.toks[i].lit)
-			}
-		}
 	}
 	return g
 }
@@ -118,7 +118,9 @@ func compileSet(s string, i int, fold bool) (set *[256]bool, next int, ok bool) 
 		c := s[i]
 		switch {
 		case c == ']' && !first:
-			finishSet(set, negate, fold)
+			for b := range set {
+				set[b] = set[b] != negate
+			}
 			return set, i + 1, true
 		case c == '\\':
 			if i++; i >= len(s) {
@@ -135,6 +137,9 @@ func compileSet(s string, i int, fold bool) (set *[256]bool, next int, ok bool) 
 			}
 			for b := prev; b <= int(s[i]); b++ {
 				set[b] = true
+				if fold { // the text is folded before it is looked up
+					set[lowerByte(byte(b))] = true
+				}
 			}
 			prev = -1
 		case c == '[' && i+1 < len(s) && s[i+1] == ':':
@@ -158,22 +163,6 @@ func compileSet(s string, i int, fold bool) (set *[256]bool, next int, ok bool) 
 			prev = int(c)
 		}
 		i++
-	}
-}
-
-func finishSet(set *[256]bool, negate, fold bool) {
-	if fold {
-		for b := 'A'; b <= 'Z'; b++ {
-			// The text is folded before it is looked up.
-			if set[b] {
-				set[b+'a'-'A'] = true
-			}
-		}
-	}
-	if negate {
-		for b := range set {
-			set[b] = !set[b]
-		}
 	}
 }
 

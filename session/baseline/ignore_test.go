@@ -144,9 +144,9 @@ func TestIgnoreAgreesWithGit(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("got no git, want it on PATH")
 	}
-	rounds := 60
+	rounds := 20
 	if testing.Short() {
-		rounds = 15
+		rounds = 8
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
