@@ -60,7 +60,11 @@ type Options struct {
 	// Fault, when not nil, is called before every step with its name. Tests
 	// end the process or change the host there.
 	Fault func(step string)
+	lacks lacks
 }
+
+// lacks is what the file system can't do; tests pretend with it.
+type lacks struct{ nameless, exchange bool }
 
 // PathWhy is a path and a reason, a clause in lower case.
 type PathWhy struct {
@@ -109,9 +113,10 @@ var ErrNothing = errors.New("there is no apply to undo")
 // Apply writes the targets to the repository, all or nothing. A path of the
 // host is unchanged when it equals the target's Base, what fumehood last wrote
 // there, or what is wanted; any other is a conflict, and then nothing is
-// written. An interrupted apply is recovered first. On an error nothing is
-// written either, unless the error is of Recover's kind and says so; a
-// cancelled context puts everything back.
+// written. An interrupted apply is recovered first. On an error everything was
+// put back, as it is when ctx ends; where even that could not be done, the error
+// says so and the next call tries again. Only a Result with an ID beside an
+// error was written, and lacks the last sync.
 func Apply(ctx context.Context, o Options, ts []Target) (Result, error) {
 	if err := checkTargets(ts); err != nil {
 		return Result{}, err

@@ -80,7 +80,6 @@ func crashChild(job string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	alwaysNamed = j.Named
 	st := memStore{}
 	ts := crashTargets(st)
 	n := 0
@@ -91,7 +90,7 @@ func crashChild(job string) int {
 			select {}
 		}
 		n++
-	}}
+	}, lacks: lacks{nameless: j.Named}}
 	var err error
 	var conflicts []PathWhy
 	switch j.Op {

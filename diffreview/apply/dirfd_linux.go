@@ -217,9 +217,13 @@ func (t *tree) rename2(from, to string, flags uint) error {
 func (t *tree) exchange(a, b string) error {
 	err := t.rename2(a, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) {
-		return fmt.Errorf("the file system can't exchange two names (renameat2: %w); take the changes as a patch instead", err)
+		return noExchange(err)
 	}
 	return err
+}
+
+func noExchange(err error) error {
+	return fmt.Errorf("the file system can't exchange two names (renameat2: %w); take the changes as a patch instead", err)
 }
 
 // place moves a file to a name that nothing may stand at.

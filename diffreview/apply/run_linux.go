@@ -101,7 +101,7 @@ func (b *bench) prepare(ctx context.Context, t *txn, st []*staged, from Store) (
 			continue
 		}
 		b.fault(fmt.Sprintf("stage %d", i))
-		s, n, err := b.tree.stage(ctx, m, from, len(t.moves) <= maxNameless, few)
+		s, n, err := b.tree.stage(ctx, m, from, len(t.moves) <= maxNameless && !b.lacks.nameless, few)
 		if err != nil {
 			return nil, err
 		}
@@ -184,11 +184,18 @@ func (b *bench) put(m move, s *staged, i int) error {
 		return moveError(m, err)
 	}
 	b.fault(fmt.Sprintf("swap %d", i))
-	if err := b.tree.exchange(m.Temp, m.Path); err != nil {
+	if err := b.exchange(m.Temp, m.Path); err != nil {
 		return moveError(m, err)
 	}
 	b.fault(fmt.Sprintf("check %d", i))
 	return b.expected(m)
+}
+
+func (b *bench) exchange(from, to string) error {
+	if b.lacks.exchange {
+		return noExchange(unix.EINVAL)
+	}
+	return b.tree.exchange(from, to)
 }
 
 // expected compares the displaced file with what was to be displaced.

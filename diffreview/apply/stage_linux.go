@@ -17,9 +17,6 @@ import (
 // that are written under their temporary names at once.
 const maxNameless = 128
 
-// alwaysNamed is set by tests, to be where files without a name can't be.
-var alwaysNamed = false
-
 // staged is new content, complete and synced, not yet at its place.
 type staged struct {
 	file *os.File // without a name yet; nil when it stands at the move's Temp
@@ -51,7 +48,7 @@ func (t *tree) stage(ctx context.Context, m move, from Store, nameless, sync boo
 }
 
 func (t *tree) create(temp string, nameless bool) (f *os.File, named bool, _ error) {
-	if nameless && !alwaysNamed {
+	if nameless {
 		fd, err := t.open(parentOf(temp), unix.O_RDWR|unix.O_TMPFILE, 0o600)
 		if err == nil {
 			return os.NewFile(uintptr(fd), temp), false, nil
