@@ -19,6 +19,9 @@ type Spec struct {
 	Home      Mount  // read and write; Inside is HomeInside
 	Canary    string // an empty host folder, 0700, used during the start only
 	ReadOnly  []Mount
+	// HostHome is the account's real home, which is absent inside. A ReadOnly
+	// folder below it appears at the same place below HomeInside too.
+	HostHome string
 	// Require lists layers, with a level where asked ("landlock>=6"). All
 	// layers are always closed; Require can only ask for more of one.
 	Require []string

@@ -1,0 +1,155 @@
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate/limits"
+	"fumehood/isolate/plan"
+	"fumehood/isolate/wire"
+)
+
+const (
+	beatEvery = 5 * time.Second
+	killFor   = 3 * time.Second
+)
+
+// Sandbox is the walls around one session's processes. Its methods may be
+// called from several goroutines.
+type Sandbox struct {
+	spec  Spec
+	plan  *plan.Plan
+	cmd   *exec.Cmd
+	ctl   *wire.Conn
+	spawn *wire.Conn
+	facts Facts
+	done  chan struct{} // closed when PID 1 was reaped
+	wg    sync.WaitGroup
+
+	answers chan plan.FromStage // of PID 1, to whoever pauses
+
+	pauseMu sync.Mutex // one pause at a time
+	pauses  int
+
+	mu     sync.Mutex
+	procs  map[uint64]*Process // those not ended
+	nextID uint64
+	ended  bool
+}
+
+// run starts what a closed sandbox needs: the readers of both sockets and the
+// heartbeat. All end when PID 1 does.
+func (s *Sandbox) run() {
+	s.wg.Go(s.readControl)
+	s.wg.Go(s.readSpawner)
+	s.wg.Go(s.beat)
+	go func() {
+		<-s.done
+		_ = s.closeConns() // unblocks the readers
+		s.wg.Wait()
+		s.endAll()
+	}()
+}
+
+func (s *Sandbox) closeConns() error { return errors.Join(s.ctl.Close(), s.spawn.Close()) }
+
+// Layers is what was read from outside about each layer when the sandbox was
+// closed. All of it was as it should be, or Start would have failed.
+func (s *Sandbox) Layers() Facts { return append(Facts(nil), s.facts...) }
+
+// PID is PID 1's number on the host.
+func (s *Sandbox) PID() int { return s.cmd.Process.Pid }
+
+// Done is closed when PID 1 has ended, whatever the reason. Nothing of the
+// sandbox runs then.
+func (s *Sandbox) Done() <-chan struct{} { return s.done }
+
+// Kill ends every process inside. When it returns nil nothing of the sandbox
+// runs: the kernel lets PID 1 end only after all others. It waits 3 s at most.
+func (s *Sandbox) Kill() error {
+	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill sandbox: %w", err)
+	}
+	t := time.NewTimer(killFor)
+	defer t.Stop()
+	select {
+	case <-s.done:
+		return s.closeQuietly()
+	case <-t.C:
+		return fmt.Errorf("kill sandbox: process %d still there after %v: a process in it hangs in the kernel", s.PID(), killFor)
+	}
+}
+
+// closeQuietly closes the sockets of a sandbox that may never have run.
+func (s *Sandbox) closeQuietly() error {
+	if err := s.closeConns(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// Usage is what the processes inside use now, PID 1 and spawner included, read
+// from the host's /proc. RSS counts a shared page once for each process, and
+// adds what memfds and the sandbox's tmpfs hold.
+func (s *Sandbox) Usage() (Usage, error) {
+	t, err := limits.Take(s.PID())
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage: %w", err)
+	}
+	return Usage{Processes: t.Threads, RSS: t.Total(), CPU: t.CPU}, nil
+}
+
+// beat tells PID 1 that this process is alive and not only not stopped.
+func (s *Sandbox) beat() {
+	t := time.NewTicker(beatEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.done:
+			return
+		case <-t.C:
+			if s.ctl.Send(plan.ToStage{Beat: true}) != nil {
+				return // PID 1 ends by itself without
+			}
+		}
+	}
+}
+
+// readControl hands PID 1's answers on. It says nothing unasked, so whatever
+// does not fit ends the sandbox.
+func (s *Sandbox) readControl() {
+	for {
+		var m plan.FromStage
+		fds, err := s.ctl.Recv(&m)
+		closeFDs(fds...)
+		if err != nil || len(fds) > 0 || m.Paused == nil && m.Resumed == nil {
+			_ = s.cmd.Process.Kill() // gone already, mostly
+			return
+		}
+		select {
+		case s.answers <- m:
+		default: // nobody asked
+			_ = s.cmd.Process.Kill()
+			return
+		}
+	}
+}
+
+// unexpectedSignal is how a command ended that its sandbox took along.
+const unexpectedSignal = int(unix.SIGKILL)
+
+func (s *Sandbox) endAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended = true
+	for id, p := range s.procs {
+		p.end(Status{Signal: unexpectedSignal})
+		delete(s.procs, id)
+	}
+}

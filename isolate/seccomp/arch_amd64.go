@@ -1,0 +1,4 @@
+package seccomp
+
+// Native is the ABI of this build.
+func Native() Arch { return X86() }

@@ -1,0 +1,367 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate/layer"
+	"fumehood/isolate/plan"
+)
+
+const (
+	maxCopy = 4 << 20 // bytes of one file copied into the root
+	staging = ".fumehood"
+
+	hintUserns = "this machine restricts mounts in user namespaces (AppArmor, or a container without that right); see \"fumehood doctor\""
+	hintProc   = "the /proc here is partly covered, as in a container: start the container with an unmasked /proc"
+)
+
+// buildRoot mounts an empty tmpfs over the old root and fills it by the plan.
+// The working folder is the new root from here on, and targets are relative to
+// it. Nothing hostile can be in it, except below HOME.
+func buildRoot(p *plan.Plan) error {
+	// Nothing that is mounted here may reach the host's own namespace.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return &layer.Error{Layer: layer.Namespaces, Op: "mount / private", Err: err, Hint: hintUserns}
+	}
+	unix.Umask(0)
+	defer unix.Umask(0o022)
+	if err := mountRoot(); err != nil {
+		return &layer.Error{Layer: layer.Namespaces, Op: "mount tmpfs for the new root", Err: err, Hint: hintUserns}
+	}
+	for _, s := range p.Steps {
+		if err := do(s); err != nil {
+			return at(layer.Namespaces, fmt.Sprintf("%s %q", s.Do, "/"+s.Target), err)
+		}
+	}
+	return nil
+}
+
+// mountRoot mounts the new root on top of the old one, where it hides nothing:
+// absolute paths still begin at the old root, relative ones at the new.
+func mountRoot() error {
+	fs, err := unix.Fsopen("tmpfs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	for _, kv := range [][2]string{{"mode", "0755"}, {"size", "64m"}} {
+		if err := unix.FsconfigSetString(fs, kv[0], kv[1]); err != nil {
+			return fmt.Errorf("%s: %w", kv[0], err)
+		}
+	}
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return err
+	}
+	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(mnt)
+	if err := unix.MoveMount(mnt, "", unix.AT_FDCWD, "/", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return err
+	}
+	return unix.Fchdir(mnt)
+}
+
+// enterRoot makes the new root the root and lets go of the old one. What the
+// stage still needs of the old is held by descriptors.
+func enterRoot() error {
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return at(layer.Namespaces, "pivot_root", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return at(layer.Namespaces, "umount the host's root", err)
+	}
+	if err := unix.Chdir("/"); err != nil {
+		return at(layer.Namespaces, "enter /", err)
+	}
+	err := unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	return wrap(layer.Namespaces, "make / read-only", err)
+}
+
+func wrap(l layer.Name, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return at(l, op, err)
+}
+
+func do(s plan.Step) error {
+	mode := os.FileMode(s.Mode)
+	switch s.Do {
+	case plan.Dir:
+		return mkdirs(s.Target, mode)
+	case plan.File:
+		return makeFile(s.Target, mode, strings.NewReader(s.Text))
+	case plan.Copy:
+		return copyFile(s)
+	case plan.Symlink:
+		if err := mkdirs(path.Dir(s.Target), 0o755); err != nil {
+			return err
+		}
+		return unix.Symlink(s.Text, s.Target)
+	case plan.Tmpfs:
+		return mountTmpfs(s)
+	case plan.Overlay:
+		return mountOverlay(s)
+	case plan.HomeView:
+		return mountHomeView(s)
+	case plan.Bind:
+		return mountBind(s)
+	case plan.Device:
+		if err := makeFile(s.Target, 0o666, strings.NewReader("")); err != nil {
+			return err
+		}
+		return mountTree(s.Source, 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+	case plan.Devpts:
+		if err := mkdirs(s.Target, 0o755); err != nil {
+			return err
+		}
+		return unix.Mount("devpts", s.Target, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600")
+	case plan.Proc:
+		return mountProc(s)
+	case plan.ReadOnly:
+		return mountTree(s.Target, 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+	case plan.Mask:
+		return mountTree("dev/null", 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+	}
+	return fmt.Errorf("step %q is not known", s.Do)
+}
+
+// mkdirs makes a folder and its parents. An existing one is left as it is, a
+// link in the way is an error.
+func mkdirs(target string, mode os.FileMode) error {
+	if target == "." {
+		return nil
+	}
+	if err := mkdirs(path.Dir(target), 0o755); err != nil {
+		return err
+	}
+	err := unix.Mkdir(target, uint32(mode.Perm()))
+	if err != unix.EEXIST && err != unix.EROFS {
+		return err
+	}
+	var st unix.Stat_t
+	if lerr := unix.Lstat(target, &st); lerr != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return fmt.Errorf("make folder %q: %w", "/"+target, unix.ENOTDIR)
+	}
+	return nil
+}
+
+func makeFile(target string, mode os.FileMode, content io.Reader) error {
+	if err := mkdirs(path.Dir(target), 0o755); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, content)
+	return errors.Join(err, f.Close())
+}
+
+func copyFile(s plan.Step) error {
+	src := s.Source
+	if s.FD > 0 {
+		src = fmt.Sprintf("/proc/self/fd/%d", s.FD)
+	}
+	// Without O_NONBLOCK a fifo in its place would hold the start up.
+	fd, err := unix.Open(src, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), s.Source)
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxCopy {
+		return fmt.Errorf("copy %q: not a regular file of at most %d bytes", s.Source, maxCopy)
+	}
+	if err := same(fd, s); err != nil {
+		return err
+	}
+	// The host's execute bit stays, nothing else of its mode.
+	mode := os.FileMode(s.Mode) | st.Mode().Perm()&0o111
+	return makeFile(s.Target, mode, io.LimitReader(f, maxCopy))
+}
+
+func mountTmpfs(s plan.Step) error {
+	if err := mkdirs(s.Target, 0o755); err != nil {
+		return err
+	}
+	opts := fmt.Sprintf("mode=%04o", s.Mode)
+	if s.Size > 0 {
+		opts += fmt.Sprintf(",size=%d,nr_inodes=%d", s.Size, s.Size/4096+1024)
+	}
+	return unix.Mount("tmpfs", s.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, opts)
+}
+
+// mountOverlay shows a host folder through an overlay that has lower layers
+// only: a lock, a lease or a time set inside then meets the overlay's inode and
+// not the host's, which a read-only bind would let through.
+func mountOverlay(s plan.Step) error {
+	if err := mkdirs(s.Target, 0o755); err != nil {
+		return err
+	}
+	lower := s.Source
+	switch {
+	case s.FD > 0:
+		// The kernel takes no lower layer from a mount that is in no namespace
+		// of ours, so it is attached for the moment.
+		if err := mkdirs(staging, 0o700); err != nil {
+			return err
+		}
+		if err := same(s.FD, s); err != nil {
+			return err
+		}
+		if err := unix.MoveMount(s.FD, "", unix.AT_FDCWD, staging, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("move_mount: %w", err)
+		}
+		defer func() {
+			_ = unix.Unmount(staging, unix.MNT_DETACH) // checked by the next line: a mount point can't be removed
+			_ = unix.Rmdir(staging)                    // and from outside, by the mount table
+		}()
+		lower = staging
+	case strings.ContainsAny(s.Source, ":,\\\"") || s.Ino != 0:
+		// A path can't be written in mount options when it has their separators;
+		// and one that was looked at before is held while it is compared.
+		fd, err := unix.Open(s.Source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		if err := same(fd, s); err != nil {
+			return err
+		}
+		lower = fmt.Sprintf("/proc/self/fd/%d", fd)
+	}
+	err := unix.Mount("overlay", s.Target, "overlay", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+lower+":"+plan.Empty)
+	if err == unix.EINVAL {
+		return &layer.Error{
+			Layer: layer.Namespaces, Op: fmt.Sprintf("mount %q as overlay", s.Source), Err: err,
+			Hint: "the folder has other mounts below it, or lies on two overlays already, as in a nested container",
+		}
+	}
+	return err
+}
+
+// mountBind attaches the workspace, HOME or the canary for writing. It is one
+// mount, without what may be mounted below it.
+func mountBind(s plan.Step) error {
+	if err := mkdirs(s.Target, 0o755); err != nil {
+		return err
+	}
+	return mountChecked(s, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+}
+
+func mountChecked(s plan.Step, attrs uint64) error {
+	if s.FD > 0 {
+		if err := same(s.FD, s); err != nil {
+			return err
+		}
+		return attach(s.FD, s.Target, attrs)
+	}
+	fd, err := unix.OpenTree(unix.AT_FDCWD, s.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("open_tree %q: %w", s.Source, err)
+	}
+	defer unix.Close(fd)
+	if err := same(fd, s); err != nil {
+		return err
+	}
+	return attach(fd, s.Target, attrs)
+}
+
+// mountTree binds something that is not looked at before.
+func mountTree(source string, fd int, target string, attrs uint64) error {
+	return mountChecked(plan.Step{Source: source, FD: fd, Target: target}, attrs)
+}
+
+func attach(tree int, target string, attrs uint64) error {
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return fmt.Errorf("move_mount: %w", err)
+	}
+	// The tree is attached, so tree itself is now the mount in our namespace.
+	err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs, Propagation: unix.MS_PRIVATE})
+	if err != nil {
+		return fmt.Errorf("mount_setattr: %w", err)
+	}
+	return nil
+}
+
+// same refuses a folder that was swapped for another since the starter looked.
+func same(fd int, s plan.Step) error {
+	if s.Ino == 0 {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return fmt.Errorf("stat %q: %w", s.Source, err)
+	}
+	if st.Dev != s.Dev || st.Ino != s.Ino {
+		return fmt.Errorf("%q is not the folder that was looked at before", s.Source)
+	}
+	return nil
+}
+
+// mountHomeView shows a mount that is already made at its place below HOME.
+// HOME's content is hostile: an earlier process may have left a link there, so
+// each part of the path is opened by itself and no link is followed.
+func mountHomeView(s plan.Step) error {
+	dir, err := unix.Open(strings.TrimPrefix(plan.Home, "/"), unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	for part := range strings.SplitSeq(s.Target, "/") {
+		if err := unix.Mkdirat(dir, part, 0o755); err != nil && err != unix.EEXIST {
+			_ = unix.Close(dir)
+			return err
+		}
+		next, err := unix.Openat2(dir, part, &unix.OpenHow{
+			Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		_ = unix.Close(dir) // a path descriptor: nothing to lose
+		if err != nil {
+			return fmt.Errorf("%q in HOME: %w", part, err)
+		}
+		dir = next
+	}
+	defer unix.Close(dir)
+	tree, err := unix.OpenTree(unix.AT_FDCWD, strings.TrimPrefix(s.Source, "/"), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("open_tree %q: %w", s.Source, err)
+	}
+	defer unix.Close(tree)
+	if err := unix.MoveMount(tree, "", dir, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
+		return fmt.Errorf("move_mount: %w", err)
+	}
+	return nil
+}
+
+func mountProc(s plan.Step) error {
+	if err := mkdirs(s.Target, 0o555); err != nil {
+		return err
+	}
+	if err := unix.Mount("proc", s.Target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return &layer.Error{Layer: layer.Namespaces, Op: "mount proc", Err: err, Hint: hintProc}
+	}
+	// No user namespace below this one, before /proc/sys becomes read-only. The
+	// filter refuses to make one; this holds should the filter have a hole.
+	if err := writeFile(s.Target+"/sys/user/max_user_namespaces", "0"); err != nil {
+		return fmt.Errorf("write user.max_user_namespaces: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package stage
+
+import (
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate/layer"
+	"fumehood/isolate/seccomp"
+)
+
+// filter is a compiled system call filter, ready for the kernel.
+type filter struct {
+	code []unix.SockFilter
+	prog unix.SockFprog
+}
+
+func compileFilter() (*filter, error) {
+	raw, err := seccomp.Compile(seccomp.Native(), seccomp.Table())
+	if err != nil {
+		return nil, at(layer.Seccomp, "compile", err)
+	}
+	f := &filter{code: make([]unix.SockFilter, len(raw))}
+	for i, r := range raw {
+		f.code[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
+	}
+	f.prog = unix.SockFprog{Len: uint16(len(f.code)), Filter: &f.code[0]}
+	return f, nil
+}
+
+const seccompSetModeFilter = 1
+
+// load puts the filter in force on the calling thread alone.
+func (f *filter) load() error {
+	_, _, e := unix.RawSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&f.prog)))
+	runtime.KeepAlive(f)
+	return wrap(layer.Seccomp, "set_mode_filter", errno(e))
+}
+
+// filterAllThreads puts the filter in force on every thread of this process.
+// The kernel's own way to do that refuses as long as one thread has another
+// filter, and the spawner's parent may not have ended yet.
+func filterAllThreads(f *filter) error {
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&f.prog)))
+	runtime.KeepAlive(f)
+	return wrap(layer.Seccomp, "set_mode_filter on all threads", errno(e))
+}

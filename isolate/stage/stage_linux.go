@@ -1,0 +1,199 @@
+package stage
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate/layer"
+	"fumehood/isolate/plan"
+	"fumehood/isolate/wire"
+)
+
+// exitRefused is what a stage exits with that could not close a layer; the
+// reason has gone to the starter before.
+const exitRefused = 125
+
+// runStage is the life of PID 1.
+func runStage() int {
+	if os.Getpid() != 1 {
+		fmt.Fprintln(os.Stderr, "fumehood: this is run by fumehood itself, as the first process of a sandbox")
+		return exitRefused
+	}
+	ctl, err := wire.New(plan.FDControl, "control", plan.MaxToStage)
+	if err != nil {
+		return exitRefused // there is nobody to tell
+	}
+	s, err := closeWalls(ctl)
+	if err != nil {
+		_ = ctl.Send(plan.FromStage{Failure: plan.Fail(err)}) // the starter sees the end of file at the latest
+		return exitRefused
+	}
+	return s.watch()
+}
+
+// closeWalls goes from outside in. The order is the point: each step needs what
+// the later ones take away.
+func closeWalls(ctl *wire.Conn) (*first, error) {
+	var msg plan.ToStage
+	if _, err := ctl.Recv(&msg); err != nil {
+		return nil, at(layer.Namespaces, "read plan", err)
+	}
+	p := msg.Plan
+	if p == nil || p.Version != plan.Version {
+		return nil, at(layer.Namespaces, "read plan", errors.New("it is of another version: fumehood was replaced while it ran"))
+	}
+	// As PID 1 it must outlive every signal that can be outlived. Caught, not
+	// ignored: what is ignored stays so across exec, in the agent too.
+	signal.Notify(make(chan os.Signal, 1))
+	if err := closeInherited(plan.FDMounts + detached(p.Steps)); err != nil {
+		return nil, at(layer.Identity, "close inherited descriptors", err)
+	}
+
+	// Namespaces: the starter made them. Their content is made here, and while
+	// the host's root is still there to take things from.
+	if err := buildRoot(p); err != nil {
+		return nil, err
+	}
+	if err := enterRoot(); err != nil {
+		return nil, err
+	}
+	if err := settle(p.Hostname); err != nil {
+		return nil, err
+	}
+
+	// The ruleset is made by path, so after the mounts; it is put in force on
+	// one thread only, the spawner's parent.
+	ruleset, err := makeRuleset(p.Landlock)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := compileFilter()
+	if err != nil {
+		return nil, err
+	}
+	spawner, err := startSpawner(ruleset, filter, p.Nonce)
+	if err != nil {
+		return nil, err
+	}
+	// PID 1 itself is not bound: in a fork bomb it still has to get a thread.
+	if err := limit(spawner, p.Limits); err != nil {
+		return nil, err
+	}
+	if err := ctl.Send(plan.FromStage{Spawner: spawner}); err != nil {
+		return nil, at(layer.Landlock, "report spawner", err)
+	}
+
+	// The starter looks on the host for what the canary made, and for what it
+	// must not have made.
+	msg = plan.ToStage{}
+	if _, err := ctl.Recv(&msg); err != nil || !msg.Lock {
+		return nil, at(layer.Landlock, "wait for the canary to be seen", errors.Join(err, errors.New("the starter did not go on")))
+	}
+	// No command has run yet, and from here on the canary is out of reach.
+	if err := unix.Unmount(plan.Canary, unix.MNT_DETACH); err != nil {
+		return nil, at(layer.Landlock, "umount "+plan.Canary, err)
+	}
+
+	// Unmounting was the last act that needed a capability.
+	if err := dropAllThreads(); err != nil {
+		return nil, err
+	}
+	// The filter last: each call after it has to be one that is allowed.
+	if err := filterAllThreads(filter); err != nil {
+		return nil, err
+	}
+	if err := ctl.Send(plan.FromStage{Locked: true}); err != nil {
+		return nil, at(layer.Seccomp, "report", err)
+	}
+	return &first{ctl: ctl, spawner: spawner}, nil
+}
+
+// settle is what remains to be set in the new namespaces.
+func settle(hostname string) error {
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return at(layer.Namespaces, "sethostname", err)
+	}
+	if err := loopbackUp(); err != nil {
+		return at(layer.Namespaces, "bring loopback up", err)
+	}
+	// The sandbox is what the kernel should end first when memory is short.
+	// The descriptor is of the new /proc, which the spawner may only read.
+	if err := writeFile("/proc/self/oom_score_adj", "900"); err != nil {
+		return at(layer.Limits, "write /proc/self/oom_score_adj", err)
+	}
+	// Others of the session must not read or trace PID 1, nor see its
+	// environment; it has none, but for what the runtime keeps in memory.
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return at(layer.Identity, "prctl PR_SET_DUMPABLE", err)
+	}
+	return nil
+}
+
+func at(l layer.Name, op string, err error) error {
+	var le *layer.Error
+	if errors.As(err, &le) {
+		return err
+	}
+	return &layer.Error{Layer: l, Op: op, Err: err}
+}
+
+func detached(steps []plan.Step) int {
+	n := 0
+	for _, s := range steps {
+		if s.FD > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// closeInherited closes what came in from the starter's own parents: an open
+// descriptor passes every wall. The runtime's own are close-on-exec, so they
+// were opened after the exec and stay; what must not go on gets the flag.
+func closeInherited(from int) error {
+	dir, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, e := range dir {
+		var fd int
+		if _, err := fmt.Sscan(e.Name(), &fd); err != nil {
+			return fmt.Errorf("descriptor %q: %w", e.Name(), err)
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err == unix.EBADF {
+			continue // the one that listed the folder
+		}
+		if err != nil {
+			return fmt.Errorf("descriptor %d: %w", fd, err)
+		}
+		if fd >= from && flags&unix.FD_CLOEXEC == 0 {
+			if err := unix.Close(fd); err != nil {
+				return fmt.Errorf("descriptor %d: %w", fd, err)
+			}
+		}
+	}
+	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+func writeFile(path, text string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = unix.Write(fd, []byte(text))
+	return errors.Join(err, unix.Close(fd))
+}
+
+// errno is nil for success, for calls that are made raw.
+func errno(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}

@@ -1,0 +1,283 @@
+package isolate
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"fumehood/isolate/layer"
+	"fumehood/isolate/limits"
+	"fumehood/isolate/plan"
+)
+
+// verify reads each layer from outside, from the host's own /proc and not from
+// what the stage says. The first fact that is not as it should be is an error.
+func verify(first, spawnerInside int, p *plan.Plan) (Facts, error) {
+	spawner, err := findSpawner(first, spawnerInside)
+	if err != nil {
+		return nil, notSeen(layer.Namespaces, err)
+	}
+	var facts Facts
+	for _, one := range []struct {
+		name string
+		pid  int
+	}{{"PID 1", first}, {"spawner", spawner}} {
+		f, err := namespaceFacts(one.name, one.pid)
+		if err != nil {
+			return facts, notSeen(layer.Namespaces, err)
+		}
+		facts = append(facts, f...)
+	}
+	f, err := mountFacts(first, p)
+	if err != nil {
+		return facts, notSeen(layer.Namespaces, err)
+	}
+	facts = append(facts, f...)
+	for _, one := range []struct {
+		name string
+		pid  int
+	}{{"PID 1", first}, {"spawner", spawner}} {
+		f, err := statusFacts(one.name, one.pid)
+		if err != nil {
+			return facts, notSeen(layer.Identity, err)
+		}
+		facts = append(facts, f...)
+	}
+	f, err = limitFacts(spawner, p.Limits)
+	if err != nil {
+		return facts, notSeen(layer.Limits, err)
+	}
+	facts = append(facts, f...)
+	for _, f := range facts {
+		if !f.OK {
+			return facts, &layer.Error{
+				Layer: f.Layer, Op: "look from outside",
+				Err: fmt.Errorf("%s is %q by %s", f.What, f.Value, f.Source),
+			}
+		}
+	}
+	return facts, nil
+}
+
+func notSeen(l layer.Name, err error) error {
+	return &layer.Error{Layer: l, Op: "look from outside", Err: err}
+}
+
+// findSpawner is the one child of PID 1, with the number inside that was told.
+func findSpawner(first, inside int) (int, error) {
+	kids, err := limits.Tree(first)
+	if err != nil {
+		return 0, err
+	}
+	if len(kids) != 1 {
+		return 0, fmt.Errorf("%d processes below PID 1, want the spawner alone", len(kids))
+	}
+	st, err := readStatus(kids[0], 0)
+	if err != nil {
+		return 0, err
+	}
+	pids := strings.Fields(st["NSpid"])
+	if len(pids) < 2 || pids[len(pids)-1] != strconv.Itoa(inside) {
+		return 0, fmt.Errorf("the process below PID 1 is %q, want %d inside", st["NSpid"], inside)
+	}
+	return kids[0], nil
+}
+
+func namespaceFacts(name string, pid int) (Facts, error) {
+	var out Facts
+	for _, ns := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} {
+		path := fmt.Sprintf("/proc/%d/ns/%s", pid, ns)
+		theirs, err := os.Readlink(path)
+		if err != nil {
+			return nil, err
+		}
+		ours, err := os.Readlink("/proc/self/ns/" + ns)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, layer.Fact{
+			Layer: layer.Namespaces, What: ns + " namespace of " + name, Value: theirs,
+			Source: "/proc/PID/ns/" + ns, OK: theirs != ours && strings.HasPrefix(theirs, ns+":["),
+		})
+	}
+	return out, nil
+}
+
+func mountFacts(pid int, p *plan.Plan) (Facts, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
+	if err != nil {
+		return nil, err
+	}
+	want := plan.Expected(p.Steps)
+	diffs := plan.Compare(want, string(text))
+	f := layer.Fact{
+		Layer: layer.Namespaces, What: "mounts", Value: fmt.Sprintf("%d, as planned", len(want)),
+		Source: "/proc/PID/mountinfo", OK: len(diffs) == 0,
+	}
+	if !f.OK {
+		f.Value = strings.Join(diffs, "; ")
+	}
+	return Facts{f}, nil
+}
+
+// statusFacts reads every thread: of PID 1 each closed its layers by itself.
+func statusFacts(name string, pid int) (Facts, error) {
+	tids, err := limits.Tasks(pid)
+	if err != nil {
+		return nil, err
+	}
+	ours, err := readStatus(os.Getpid(), 0)
+	if err != nil {
+		return nil, err
+	}
+	filters := map[string]int{}
+	filters["ours"], err = number(ours, "Seccomp_filters")
+	if err != nil {
+		return nil, err
+	}
+	worst := map[string]string{"NoNewPrivs": "1", "Seccomp": "2", "Seccomp_filters": ""}
+	for _, key := range capKeys {
+		worst[key] = noCapabilities
+	}
+	read := 0
+	for _, tid := range tids {
+		st, err := readStatus(pid, tid)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+			continue // the thread that started the spawner ends by itself
+		}
+		if err != nil {
+			return nil, err
+		}
+		read++
+		for key, good := range worst {
+			switch {
+			case key == "Seccomp_filters":
+				n, err := number(st, key)
+				if err != nil {
+					return nil, err
+				}
+				if good == "" || n <= filters["ours"] {
+					worst[key] = st[key]
+				}
+			case key == "CapBnd" && tid != pid:
+				// Other threads keep the bounding set. It only matters in an exec,
+				// and there no_new_privs lets nothing be gained.
+			case st[key] != good && (good == "1" || good == "2" || good == noCapabilities):
+				worst[key] = st[key]
+			}
+		}
+	}
+	if read == 0 {
+		return nil, fmt.Errorf("%s: no thread could be read", name)
+	}
+	n, err := strconv.Atoi(worst["Seccomp_filters"])
+	if err != nil {
+		return nil, fmt.Errorf("%s: filters: %w", name, err)
+	}
+	fact := func(l layer.Name, key string, ok bool) layer.Fact {
+		return layer.Fact{Layer: l, What: key + " of " + name, Value: worst[key], Source: "/proc/PID/status", OK: ok}
+	}
+	out := Facts{fact(layer.Identity, "NoNewPrivs", worst["NoNewPrivs"] == "1")}
+	for _, key := range capKeys {
+		out = append(out, fact(layer.Identity, key, worst[key] == noCapabilities))
+	}
+	return append(out,
+		fact(layer.Seccomp, "Seccomp", worst["Seccomp"] == "2"),
+		fact(layer.Seccomp, "Seccomp_filters", n > filters["ours"]),
+	), nil
+}
+
+var capKeys = []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}
+
+const noCapabilities = "0000000000000000"
+
+func limitFacts(spawner int, l plan.Limits) (Facts, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", spawner))
+	if err != nil {
+		return nil, err
+	}
+	var out Facts
+	for line := range strings.Lines(string(text)) {
+		check := func(prefix string, want uint64) {
+			rest, ok := strings.CutPrefix(line, prefix)
+			f := strings.Fields(rest)
+			if !ok || len(f) < 2 {
+				return
+			}
+			hard, err := strconv.ParseUint(f[1], 10, 64)
+			out = append(out, layer.Fact{
+				Layer: layer.Limits, What: strings.ToLower(prefix), Value: f[1], Source: "/proc/PID/limits",
+				OK: err == nil && hard <= want,
+			})
+		}
+		check("Max core file size", 0)
+		if l.Processes > 0 {
+			check("Max processes", l.Processes+plan.OwnThreads)
+		}
+		if l.Data > 0 {
+			check("Max data size", l.Data)
+		}
+		if l.OpenFiles > 0 {
+			check("Max open files", l.OpenFiles)
+		}
+	}
+	want := 1
+	for _, v := range []uint64{l.Processes, l.Data, l.OpenFiles} {
+		if v > 0 {
+			want++
+		}
+	}
+	if len(out) != want {
+		return nil, fmt.Errorf("%d of %d limits found in /proc/PID/limits", len(out), want)
+	}
+	return out, nil
+}
+
+// checkCanary proves Landlock, for which /proc has no field: on the host must
+// be what it grants and must not be what it alone refuses.
+func checkCanary(spec Spec, p *plan.Plan, told plan.CanaryTold) (Facts, error) {
+	allowed, denied, err := seeCanary(spec, p.Nonce)
+	if err != nil {
+		return nil, notSeen(layer.Landlock, err)
+	}
+	if !allowed {
+		return nil, notSeen(layer.Landlock, fmt.Errorf("the canary did not do what is granted: %w", syscall.Errno(told.Allowed)))
+	}
+	if denied {
+		return nil, notSeen(layer.Landlock, errors.New("the canary did what is not granted: Landlock is not in force"))
+	}
+	return Facts{
+		{Layer: layer.Landlock, What: "a granted file", Value: "made", Source: "canary on the host", OK: true},
+		{Layer: layer.Landlock, What: "a file not granted", Value: "not made", Source: "canary on the host", OK: told.Denied == int(syscall.EACCES)},
+		{Layer: layer.Landlock, What: "ABI", Value: strconv.Itoa(p.Landlock.ABI), Source: "kernel", OK: true},
+	}, nil
+}
+
+func readStatus(pid, tid int) (map[string]string, error) {
+	path := fmt.Sprintf("/proc/%d/status", pid)
+	if tid != 0 {
+		path = fmt.Sprintf("/proc/%d/task/%d/status", pid, tid)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if k, v, ok := strings.Cut(line, ":"); ok {
+			out[k] = strings.TrimSpace(v)
+		}
+	}
+	return out, nil
+}
+
+func number(status map[string]string, key string) (int, error) {
+	n, err := strconv.Atoi(status[key])
+	if err != nil {
+		return 0, fmt.Errorf("%s in /proc/PID/status: %q", key, status[key])
+	}
+	return n, nil
+}
