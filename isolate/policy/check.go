@@ -132,11 +132,17 @@ func (c *checker) choice(key string, got Choice, words ...string) {
 	}
 }
 
+// pattern refuses what git's reading of a pattern would skip without a word
+// (a blank or a comment), cut (a space at the end) or turn into its opposite.
 func (c *checker) pattern(key, pattern string) {
 	_, err := path.Match(pattern, "")
 	switch {
-	case pattern == "":
-		c.refuse(key, "an empty pattern", "")
+	case strings.Trim(pattern, " /") == "":
+		c.refuse(key, fmt.Sprintf("the pattern %q matches nothing", pattern), "")
+	case strings.HasPrefix(pattern, "#"):
+		c.refuse(key, fmt.Sprintf("%q reads as a comment", pattern), `begin it with "\\#" if the name does`)
+	case strings.HasSuffix(pattern, " ") && !strings.HasSuffix(pattern, `\ `):
+		c.refuse(key, fmt.Sprintf("%q ends with a space, which patterns do not keep", pattern), `end it with "\\ " if the name does`)
 	case err != nil:
 		c.refuse(key, fmt.Sprintf("bad pattern %q", pattern), `a "[" needs its "]"`)
 	case strings.HasPrefix(pattern, "!"):
