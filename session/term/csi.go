@@ -3,6 +3,7 @@ package term
 // esc handles ESC sequences.
 func (s *Screen) esc(q *sequence) {
 	s.dirty = true
+	s.last = 0
 	switch q.inter {
 	case 0:
 	case '(', ')', '*', '+':
@@ -73,6 +74,8 @@ func (s *Screen) alignment() {
 // costs more than redrawing it.
 func (s *Screen) csi(q *sequence) {
 	s.dirty = true
+	last := s.last
+	s.last = 0
 	if q.sub != 0 && (q.final != 'm' || q.prefix != 0 || q.inter != 0) {
 		return // only colours have parts
 	}
@@ -132,7 +135,7 @@ func (s *Screen) csi(q *sequence) {
 	case 'Z':
 		s.tabBack(n)
 	case 'b':
-		s.repeat(n)
+		s.repeat(last, n)
 	case 'c':
 		if q.raw(0, 0) == 0 {
 			s.reply(da1)
@@ -283,16 +286,13 @@ func (s *Screen) deleteLines(n int) {
 }
 
 // repeat is REP, of at most one screen's worth.
-func (s *Screen) repeat(n int) {
-	if s.last == 0 {
-		return
-	}
-	w := runeWidth(s.last)
-	if w == 0 {
+func (s *Screen) repeat(r rune, n int) {
+	w := runeWidth(r)
+	if r == 0 || w == 0 {
 		return
 	}
 	for range min(n, s.cols*s.rows) {
-		s.print(s.last, w)
+		s.print(r, w)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *Screen) appendLine(b []byte, l *line) []byte {
 	}
 	// Two characters that stand in neighbouring cells may be one sign to who
 	// measures the line. A colour sequence between keeps them apart.
-	if w, ok := lineWidth(b[start:]); !ok || w != s.visibleEnd(l) {
+	if w, ok := lineWidth(b[start:]); !ok || w != s.drawnEnd(l) {
 		b, _ = s.appendCells(b[:start], l, true)
 	}
 	return b
@@ -92,17 +92,24 @@ func (s *Screen) visibleEnd(l *line) int {
 	return end
 }
 
+// drawnEnd is how many cells of a line are drawn.
+func (s *Screen) drawnEnd(l *line) int {
+	if s.reverse {
+		return s.cols
+	}
+	return s.visibleEnd(l)
+}
+
 // blank says that a cell shows nothing.
 func (s *Screen) blank(c cell) bool {
-	return (c.ch == 0 || c.ch == ' ') && c.bg == 0 && !s.reverse &&
-		c.attr&(attrReverse|attrStrike|attrOverline|attrTail|underMask) == 0
+	if c.bg != 0 || c.attr&(attrReverse|attrStrike|attrOverline|underMask) != 0 {
+		return false
+	}
+	return c.attr&attrConceal != 0 || (c.ch == 0 || c.ch == ' ') && c.attr&attrTail == 0
 }
 
 func (s *Screen) appendCells(b []byte, l *line, apart bool) (out []byte, beyondASCII bool) {
-	end := s.visibleEnd(l)
-	if s.reverse {
-		end = s.cols
-	}
+	end := s.drawnEnd(l)
 	now, after := pen{}, false
 	for x := 0; x < end; x++ {
 		var c cell

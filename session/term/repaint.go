@@ -15,10 +15,13 @@ func (s *Screen) Repaint() []byte {
 		b = append(b, "\x1b[?1049l"...)
 	}
 	b = append(b, "\x1b[H\x1b[2J"...)
+	reverse := s.reverse
+	s.reverse = false // the mode goes over by itself
 	for y := range s.rows {
 		b = fmt.Appendf(b, "\x1b[%d;1H", y+1)
 		b = s.appendLine(b, s.g.at(y))
 	}
+	s.reverse = reverse
 	b = s.appendModes(b)
 	b = fmt.Appendf(b, "\x1b[%d;%dr", s.top+1, s.bot+1)
 	y := s.y
@@ -50,17 +53,17 @@ func (s *Screen) Repaint() []byte {
 // repaintPending prints the last cell once more, so that the other cursor too
 // stands past the last column.
 func (s *Screen) repaintPending(b []byte) []byte {
-	l := s.g.at(s.y)
+	l := s.g.row(s.y)
 	x, w := s.cols-1, 1
-	if l.used < s.cols {
-		return b
-	}
 	if l.cells[x].attr&attrTail != 0 && x > 0 {
 		x, w = x-1, 2
 		b = append(b, '\b')
 	}
 	c := l.cells[x]
 	b = pen{c.fg, c.bg, c.attr & penMask}.appendSGR(b)
+	if c.ch == 0 {
+		return append(b, ' ')
+	}
 	return append(b, s.shown(c, w)...)
 }
 
@@ -69,6 +72,7 @@ func (s *Screen) appendModes(b []byte) []byte {
 		b = fmt.Appendf(b, "\x1b[?%d%c", n, onOff(on))
 	}
 	set(1, s.appCursor)
+	set(5, s.reverse)
 	set(1004, s.focus)
 	set(1007, s.altScroll)
 	set(2004, s.paste)

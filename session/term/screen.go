@@ -42,7 +42,7 @@ type Screen struct {
 	top, bot int  // scroll region
 	charsets
 	saved   [2]savedCursor // of main and alternate screen
-	last    rune           // last printed, for REP
+	last    rune           // printed just before, for REP; else 0
 	chained bool           // the last printed cell ended in a joiner
 
 	clusters  []string
@@ -210,6 +210,7 @@ func (s *Screen) screenIndex() int {
 // control handles C0.
 func (s *Screen) control(b byte) {
 	s.dirty = true
+	s.last = 0
 	switch b {
 	case '\b':
 		if s.wrapNext {

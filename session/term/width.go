@@ -21,6 +21,9 @@ func runeWidth(r rune) int {
 	case r >= 0x4e00 && r < 0xa000, r >= 0xac00 && r < 0xd7a4: // CJK, Hangul
 		return 2
 	}
+	if isFlag(r) {
+		return 1 // two of them make one sign of two cells
+	}
 	return displaywidth.Rune(r)
 }
 
