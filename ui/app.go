@@ -55,6 +55,7 @@ type App struct {
 	left    bool
 	hits    []hit // what was drawn where, for the mouse
 	dark    bool
+	last    rect // of the active place's body, as it was told
 }
 
 type (
@@ -120,7 +121,6 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		a.w, a.h = max(0, msg.Width), max(0, msg.Height)
-		cmd = a.resize()
 	case tea.BackgroundColorMsg:
 		a.dark = msg.IsDark()
 		a.restyle()
@@ -140,7 +140,12 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		cmd = tea.Batch(cmds...)
 	}
-	return a, tea.Batch(cmd, a.intents())
+	cmd = tea.Batch(cmd, a.intents())
+	if r := a.layout(a.place(a.at)); r != a.last {
+		a.last = r
+		cmd = tea.Batch(cmd, a.resize())
+	}
+	return a, cmd
 }
 
 // intents does what places asked of the frame, before the next message.
@@ -210,7 +215,7 @@ func (a *App) open(id kit.PlaceID, session string) tea.Cmd {
 	}
 	a.began = true
 	a.at = id
-	cmds = append(cmds, a.place(id).Enter(session), a.resize())
+	cmds = append(cmds, a.place(id).Enter(session))
 	return tea.Batch(cmds...)
 }
 

@@ -90,7 +90,7 @@ func (a *App) title() string {
 	left := " " + st.Accent.Render("fumehood")
 	s, ok := a.sessions.Current()
 	repo := a.opt.Repo
-	if ok && s.Repo != "" {
+	if ok && a.at != kit.Start && s.Repo != "" {
 		repo = s.Repo
 	}
 	if i := strings.LastIndexByte(strings.TrimRight(repo, "/"), '/'); i >= 0 {
@@ -98,6 +98,9 @@ func (a *App) title() string {
 	}
 	if repo != "" {
 		left += "   " + kit.Safe(repo)
+	}
+	if a.at == kit.Start {
+		return kit.Ends(left+" "+st.Muted.Render("›")+" "+st.Strong.Render("new session"), st.Muted.Render("nothing runs yet "), a.w)
 	}
 	if !ok {
 		return kit.Ends(left, st.Muted.Render("no session "), a.w)
@@ -137,8 +140,11 @@ func (a *App) strip(s session.Summary) string {
 	if verdict == kit.Down {
 		style = st.Danger
 	}
-	if a.w < 80 {
+	switch {
+	case a.w < 80:
 		return b.String()
+	case a.w < 100 && verdict == kit.InForce:
+		verdict = "not proven"
 	}
 	return b.String() + st.Muted.Render("│ ") + style.Render(verdict)
 }
@@ -173,7 +179,7 @@ func (a *App) placesLine() string {
 		line += gap
 		x += n + len(gap)
 	}
-	if !ok {
+	if !ok || a.at == kit.Start {
 		return kit.Cut(line, a.w)
 	}
 	state := sessions.State(s)
@@ -253,6 +259,10 @@ func (a *App) hints(y int) string {
 		tail = kit.Hints(a.keys(), 2)
 	}
 	line, x := " ", 1
+	gap := "   "
+	if a.w < 100 {
+		gap = "  "
+	}
 	put := func(b kit.Binding) {
 		label, text := b.Label(), b.Help
 		n := kit.Width(label) + 1 + kit.Width(text)
@@ -266,12 +276,15 @@ func (a *App) hints(y int) string {
 	}
 	for i, b := range rows {
 		need := kit.Width(b.Label()) + 1 + kit.Width(b.Help)
-		if x+need+tailWidth > a.w-1 {
+		if i > 0 {
+			need += len(gap)
+		}
+		if x+need+tailWidth+1 > a.w {
 			break
 		}
 		if i > 0 {
-			line += "   "
-			x += 3
+			line += gap
+			x += len(gap)
 		}
 		put(b)
 	}

@@ -22,7 +22,7 @@ type Cell struct {
 
 // walls lists the walls of the strip and the layers that each rests on.
 var walls = []Cell{
-	{"fs", "F", NoWall, "filesystem: reads and writes only the copy, its own home and /tmp", []layer.Name{layer.Namespaces, layer.Landlock}},
+	{"fs", "F", NoWall, "filesystem: only the copy, its home and /tmp", []layer.Name{layer.Namespaces, layer.Landlock}},
 	{"net", "N", NoWall, "network: nothing but its own loopback", []layer.Name{layer.Namespaces, layer.Seccomp}},
 	{"cred", "C", NoWall, "credentials: none of yours are inside", []layer.Name{layer.Namespaces, layer.Identity, layer.Landlock}},
 	{"lim", "L", NoWall, "limits: bounded in memory, processes and time", []layer.Name{layer.Limits}},
@@ -60,6 +60,9 @@ func Strip(facts []layer.Fact, live bool) []Cell {
 // Down is the verdict on a strip with a failed wall.
 const Down = "A WALL IS DOWN"
 
+// InForce is the best verdict that there is without wall tests.
+const InForce = "in force, not proven"
+
 // Verdict says in a few words what the strip means.
 func Verdict(cells []Cell, live bool) string {
 	if !live {
@@ -75,5 +78,5 @@ func Verdict(cells []Cell, live bool) string {
 	case n[NoWall] > 0:
 		return "not read yet"
 	}
-	return "in force, unproven"
+	return InForce
 }

@@ -73,7 +73,7 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 		for _, p := range msg.Would {
 			line := "  "
 			if f := byPath[p]; f != nil {
-				line += fmt.Sprintf("%-9s", string(f.Status))
+				line += fmt.Sprintf("%-9s", kit.Safe(string(f.Status)))
 				if f.Binary {
 					line += " NOT SHOWN"
 				}

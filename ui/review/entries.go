@@ -98,6 +98,8 @@ func (m *Model) entryText(e entry, w int) string {
 	}
 	if f.Binary {
 		counts = "binary"
+	} else if f.Added+f.Removed == 0 {
+		counts = ""
 	}
 	tail := kit.Fit(marks, 6) + " " + kit.Right(counts, 9) + " " + kit.Fit(short(f.Status), 4)
 	room := max(6, w-3-kit.Width(tail)-1)

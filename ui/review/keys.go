@@ -18,6 +18,10 @@ func (m *Model) Keys() []kit.Binding {
 		}
 	}
 	none := m.set == nil || len(m.set.Files) == 0
+	tab := "files"
+	if m.inList {
+		tab = "diff"
+	}
 	by := func(d int) func() tea.Cmd { return func() tea.Cmd { return m.line(d) } }
 	rows := []kit.Binding{}
 	if m.inList {
@@ -25,17 +29,17 @@ func (m *Model) Keys() []kit.Binding {
 			kit.Binding{Keys: []string{"enter", "space", "right", "l"}, Show: "enter", Help: "open the diff", Hint: 1, Off: none, Group: "decide", Do: m.openEntry})
 	} else {
 		rows = append(rows,
-			kit.Binding{Keys: []string{"space"}, Help: "approve hunk", Hint: 1, Off: none, Group: "decide", Do: m.approveHunk},
+			kit.Binding{Keys: []string{"space"}, Help: "approve", Hint: 1, Off: none, Group: "decide", Do: m.approveHunk},
 			kit.Binding{Keys: []string{"x"}, Help: "reject", Hint: 2, Off: none, Group: "decide", Do: func() tea.Cmd { return m.decideHunk(diffreview.Rejected) }},
 			kit.Binding{Keys: []string{"u"}, Help: "back to undecided", Off: none, Group: "decide", Do: func() tea.Cmd { return m.decideHunk(diffreview.Undecided) }})
 	}
 	rows = append(rows,
 		kit.Binding{Keys: []string{"."}, Help: "next open", Hint: 3, Off: none, Group: "move", Do: m.nextUndecided},
 		kit.Binding{Keys: []string{"!"}, Help: "next risky", Group: "move", Off: none, Do: m.nextRisky},
-		kit.Binding{Keys: []string{"a"}, Help: "approve file", Hint: 4, Off: none, Group: "decide", Do: m.approveFile},
+		kit.Binding{Keys: []string{"a"}, Help: "approve file", Hint: 6, Off: none, Group: "decide", Do: m.approveFile},
 		kit.Binding{Keys: []string{"A"}, Help: "apply", Hint: 5, Off: m.set == nil || m.tally.approved == 0, Group: "host", Do: m.askApply},
 		kit.Binding{Keys: []string{"U"}, Help: "take the newest apply back", Off: m.id == "", Group: "host", Do: m.askUndo},
-		kit.Binding{Keys: []string{"tab"}, Help: "files, diff", Off: none, Group: "move", Do: func() tea.Cmd { m.inList = !m.inList; return nil }},
+		kit.Binding{Keys: []string{"tab"}, Help: tab, Hint: hint(m.narrow(), 4), Off: none, Group: "move", Do: func() tea.Cmd { m.inList = !m.inList; return nil }},
 		kit.Binding{Keys: []string{"j", "down"}, Show: "j k", Help: "line", Group: "move", Do: by(1)},
 		kit.Binding{Keys: []string{"k", "up"}, Help: "line up", Group: "move", Do: by(-1)},
 		kit.Binding{Keys: []string{"J", "]"}, Show: "J ]", Help: "next hunk", Group: "move", Off: none, Do: func() tea.Cmd { return m.hunk(1) }},
@@ -57,10 +61,18 @@ func (m *Model) Keys() []kit.Binding {
 		kit.Binding{Keys: []string{"/"}, Help: "search", Group: "move", Off: none, Do: func() tea.Cmd { m.searching = true; m.search.Set(""); return nil }},
 		kit.Binding{Keys: []string{"n"}, Help: "next hit", Group: "move", Off: m.search.String() == "", Do: func() tea.Cmd { return m.startSearch(1) }},
 		kit.Binding{Keys: []string{"N"}, Help: "hit before", Group: "move", Off: m.search.String() == "", Do: func() tea.Cmd { return m.startSearch(-1) }},
-		kit.Binding{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "new snapshot", Hint: 6, Off: m.id == "", Group: "host", Do: m.refresh},
+		kit.Binding{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "new snapshot", Hint: 7, Off: m.id == "", Group: "host", Do: m.refresh},
 		kit.Binding{Keys: []string{"esc"}, Help: "back to the list, then to sessions", Group: "move", Do: m.escape},
 	)
 	return rows
+}
+
+// hint is n where a key is worth a hint.
+func hint(yes bool, n int) int {
+	if yes {
+		return n
+	}
+	return 0
 }
 
 func onOff(b bool) string {

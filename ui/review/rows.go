@@ -114,7 +114,7 @@ func (fr *fileRows) add(r row) {
 // takes: a warning that is cut off at the edge warns of nothing.
 func (fr *fileRows) addFinding(f *diffreview.File, i, hunk int) {
 	x := &f.Findings[i]
-	text := fmt.Sprintf("! %s: %s (%s)", x.Severity, kit.Safe(x.Why), kit.Safe(x.Rule))
+	text := fmt.Sprintf("! %s: %s (%s)", kit.Safe(string(x.Severity)), kit.Safe(x.Why), kit.Safe(x.Rule))
 	for n, l := range kit.Wrap(text, max(20, fr.width-6)) {
 		if n > 0 {
 			l = "  " + l

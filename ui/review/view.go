@@ -217,7 +217,7 @@ func (m *Model) lineRisk(f *diffreview.File, r row) bool {
 }
 
 func (m *Model) fileHead(f *diffreview.File, w int) string {
-	right := fmt.Sprintf("+%d −%d  %s ", f.Added, f.Removed, f.Status)
+	right := fmt.Sprintf("+%d −%d  %s ", f.Added, f.Removed, kit.Safe(string(f.Status)))
 	if n := len(m.set.Files); m.narrow() {
 		right = fmt.Sprintf("file %d of %d  ", m.file+1, n) + right
 	}
@@ -228,12 +228,13 @@ func (m *Model) fileHead(f *diffreview.File, w int) string {
 // unitHead is the line above a unit: which it is, and what was decided.
 func (m *Model) unitHead(f *diffreview.File, fr *fileRows, r row, sel bool, cu unit, w int) string {
 	u := fr.units[r.unit]
-	name := "the whole file: " + string(f.Status)
+	whole := "the whole file: " + kit.Safe(string(f.Status))
+	name := whole
 	if u.hunk >= 0 {
 		n, of := u.hunk+1, len(f.Hunks)
 		name = fmt.Sprintf("hunk %d of %d", n, of)
 		if h := &f.Hunks[u.hunk]; h.ID == f.Whole {
-			name = "the whole file: " + string(f.Status)
+			name = whole
 		} else {
 			name += fmt.Sprintf("  lines %d to %d", h.NewStart, h.NewStart+max(0, h.NewLines-1))
 		}
@@ -251,7 +252,7 @@ func (m *Model) unitHead(f *diffreview.File, fr *fileRows, r row, sel bool, cu u
 	}
 	risk := ""
 	if x := m.risky[u.id]; x != nil {
-		risk = " ! " + string(x.Severity)
+		risk = " ! " + kit.Safe(string(x.Severity))
 	}
 	mark := "─"
 	if u.id == cu.id && !m.inList {

@@ -79,32 +79,32 @@ func (m *Model) columns(w int) columns {
 			used += n + 2
 		}
 	}
-	if c.last = w - used; c.last < 9 {
-		c.last = 0
+	if c.last = w - used; c.last < 24 {
+		c.last = 0 // too narrow to be read; the panel has it
 	}
 	return c
 }
 
-func (c columns) join(name, agent, repo, state, age, changes, last string) string {
-	var b strings.Builder
-	put := func(s string, w int) {
-		if w > 0 {
-			b.WriteString(kit.Fit(s, w) + "  ")
+// join gives the cells before the state, the state, and those after it.
+func (c columns) join(name, agent, repo, state, age, changes, last string) (before, mid, after string) {
+	put := func(s string, w int) string {
+		if w <= 0 {
+			return ""
 		}
+		return kit.Fit(s, w) + "  "
 	}
-	put(name, c.name)
-	put(agent, c.agent)
-	put(repo, c.repo)
-	put(state, c.state)
-	put(age, c.age)
-	put(changes, c.changes)
-	put(last, c.last)
-	return b.String()
+	before = put(name, c.name) + put(agent, c.agent) + put(repo, c.repo)
+	mid = put(state, c.state)
+	after = put(age, c.age) + put(changes, c.changes)
+	if c.last > 0 {
+		after += kit.Fit(last, c.last)
+	}
+	return before, mid, after
 }
 
 func (m *Model) header(w int) string {
-	c := m.columns(w)
-	return m.ctx.Styles.Muted.Render(kit.Cut("   "+c.join("NAME", "AGENT", "REPOSITORY", "STATE", "AGE", "CHANGES", "LAST LINE"), w))
+	b, s, a := m.columns(w).join("NAME", "AGENT", "REPOSITORY", "STATE", "AGE", "CHANGES", "LAST LINE")
+	return m.ctx.Styles.Muted.Render(kit.Keep("   "+b+s+a, w))
 }
 
 func (m *Model) row(s session.Summary, w int, at bool) string {
@@ -113,29 +113,13 @@ func (m *Model) row(s session.Summary, w int, at bool) string {
 	if i := strings.LastIndexByte(repo, '/'); i >= 0 && c.repo < 20 {
 		repo = repo[i+1:]
 	}
-	text := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, State(s),
+	before, mid, after := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, State(s),
 		kit.Age(m.ctx.Clock.Now().Sub(s.Created)), changes(s), kit.Safe(s.LastLine))
 	if at {
-		return m.ctx.Styles.Selection.Render(kit.Fit(" ▸ "+text, w))
+		return m.ctx.Styles.Selection.Render(kit.Fit(kit.Keep(" ▸ "+before+mid+after, w), w))
 	}
 	// The state is the one coloured cell; its words carry the meaning.
-	before := 3 + c.name + 2
-	if c.agent > 0 {
-		before += c.agent + 2
-	}
-	if c.repo > 0 {
-		before += c.repo + 2
-	}
-	text = "   " + text
-	head := kit.Fit(text, before)
-	return head + StateStyle(m.ctx.Styles, s).Render(kit.Fit(State(s), c.state)) + rest(text, before+c.state, w)
-}
-
-// rest is what follows the first n cells of text, to w.
-func rest(text string, n, w int) string {
-	full := kit.Fit(text, w)
-	head := kit.Fit(text, n)
-	return strings.TrimPrefix(full, head)
+	return kit.Keep("   "+before+StateStyle(m.ctx.Styles, s).Render(mid)+after, w)
 }
 
 // State says in a few cells how a session stands.
@@ -237,7 +221,7 @@ func (m *Model) filterCursor(w, h int) *tea.Cursor {
 func (m *Model) lookLines(w, h int) []string {
 	s, _ := m.Current()
 	head := " " + kit.Safe(s.Name) + ", its terminal now "
-	out := []string{m.ctx.Styles.Border.Render(kit.Fit("──"+head+strings.Repeat("─", w), w))}
+	out := []string{m.ctx.Styles.Border.Render(kit.Fit("──"+head+strings.Repeat("─", max(0, w-2-kit.Width(head))), w))}
 	f := m.lookFrame
 	if f.Gen == 0 && len(f.Lines) == 0 {
 		return append(out, m.ctx.Styles.Muted.Render("   asking for its screen…"))
@@ -281,6 +265,9 @@ func (m *Model) panel(w int) []string {
 	if s.Limit != nil {
 		out = append(out, line("stopped", kit.Safe(fmt.Sprintf("by its limit: %s %s, used %s", s.Limit.Name, s.Limit.Value, s.Limit.Used))))
 	}
+	if l := kit.Safe(s.LastLine); l != "" && m.columns(w).last < kit.Width(l) {
+		out = append(out, line("last line", l))
+	}
 	out = append(out, line("command", kit.Safe(strings.Join(s.Command, " "))))
 	if !full {
 		return out
@@ -288,9 +275,16 @@ func (m *Model) panel(w int) []string {
 	out = append(out, line("can reach", "nothing: it has no network, only its own loopback"))
 	out = append(out, line("limits", limits(d)))
 	if s.Live {
-		out = append(out, line("uses", fmt.Sprintf("%s · %s memory · %s cpu", kit.Plural(d.Usage.Processes, "process"), kit.Bytes(d.Usage.RSS), seconds(d.Usage.CPU))))
+		out = append(out, line("uses", fmt.Sprintf("%s · %s memory · %s cpu", processes(d.Usage.Processes), kit.Bytes(d.Usage.RSS), seconds(d.Usage.CPU))))
 	}
 	return out
+}
+
+func processes(n int) string {
+	if n == 1 {
+		return "1 process"
+	}
+	return kit.Count(n) + " processes"
 }
 
 func seconds(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }

@@ -51,11 +51,11 @@ func (m *Model) Keys() []kit.Binding {
 
 func (m *Model) menuKeys() []kit.Binding {
 	rows := []kit.Binding{
-		{Keys: []string{"d", "1"}, Help: "sessions", Hint: 1, Do: m.open(kit.Sessions)},
-		{Keys: []string{"r", "3"}, Help: "review", Hint: 2, Do: m.open(kit.Review)},
-		{Keys: []string{"["}, Help: "scroll, search", Hint: 3, Do: m.toMode(scrolling)},
+		{Keys: []string{"d", "1"}, Show: "d", Help: "sessions", Hint: 1, Do: m.open(kit.Sessions)},
+		{Keys: []string{"r", "3"}, Show: "r", Help: "review", Hint: 2, Do: m.open(kit.Review)},
+		{Keys: []string{"["}, Help: "scroll", Hint: 3, Do: m.toMode(scrolling)},
 		{Keys: []string{"p"}, Help: "paste", Hint: 4, Off: m.over(), Do: m.askClipboard},
-		{Keys: []string{"f"}, Help: "full window", Hint: 5, Do: m.toggleFull},
+		{Keys: []string{"f"}, Help: "full", Hint: 5, Do: m.toggleFull},
 		{Keys: []string{reserved}, Help: "sends itself", Hint: 6, Do: m.sendReserved},
 		{Keys: []string{"esc"}, Help: "back", Hint: 7, Do: m.toMode(inside)},
 		{Keys: []string{"4"}, Help: "egress", Do: m.open(kit.Egress)},
@@ -74,15 +74,15 @@ func (m *Model) scrollKeys() []kit.Binding {
 	rows := []kit.Binding{
 		{Keys: []string{"k", "up"}, Show: "j k", Help: "line", Hint: 1, Do: by(1)},
 		{Keys: []string{"j", "down"}, Help: "line down", Do: by(-1)},
-		{Keys: []string{"pgup", "ctrl+b", "b"}, Show: "pgup pgdn", Help: "page", Hint: 2, Do: by(page)},
+		{Keys: []string{"pgup", "ctrl+b", "b"}, Show: "pgup pgdn", Help: "page", Hint: 4, Do: by(page)},
 		{Keys: []string{"pgdown", "ctrl+f", "space"}, Help: "page down", Do: by(-page)},
 		{Keys: []string{"ctrl+u"}, Help: "half a page up", Do: by(page / 2)},
 		{Keys: []string{"ctrl+d"}, Help: "half a page down", Do: by(-page / 2)},
 		{Keys: []string{"g", "home"}, Help: "oldest line", Do: by(1 << 20)},
-		{Keys: []string{"G", "end"}, Help: "newest line", Hint: 3, Do: by(-1 << 20)},
-		{Keys: []string{"/", "?"}, Show: "/", Help: "search", Hint: 4, Do: m.toMode(searching)},
+		{Keys: []string{"G", "end"}, Help: "newest line", Hint: 6, Do: by(-1 << 20)},
+		{Keys: []string{"/", "?"}, Show: "/", Help: "search", Hint: 2, Do: m.toMode(searching)},
 		{Keys: []string{"n"}, Help: "next hit upwards", Hint: 5, Off: m.query.String() == "" || m.looking, Do: m.startSearch},
-		{Keys: []string{"q", "esc", "enter", "ctrl+c", reserved}, Show: "q", Help: "back to the terminal", Hint: 6, Do: m.leaveScroll},
+		{Keys: []string{"q", "esc", "enter", "ctrl+c", reserved}, Show: "q", Help: "back", Hint: 3, Do: m.leaveScroll},
 	}
 	for i := range rows {
 		rows[i].Group = "scrolled back"

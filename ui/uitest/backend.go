@@ -32,9 +32,15 @@ type Backend struct {
 	Fail    map[string]error // by method
 	Calls   []string         // in order, with arguments
 
-	holds   map[string]chan struct{}
-	waiters []chan struct{}
-	blocked int
+	holds   map[string]bool
+	waiters []*waiter
+}
+
+// waiter is a call that waits for the test.
+type waiter struct {
+	method string // held; "" waits for a newer screen
+	ctx    context.Context
+	ch     chan struct{}
 }
 
 // With changes the backend and wakes who waits for a frame.
@@ -42,11 +48,7 @@ func (b *Backend) With(f func(b *Backend)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f(b)
-	for _, w := range b.waiters {
-		close(w)
-		b.blocked--
-	}
-	b.waiters = nil
+	b.wake("")
 }
 
 // Hold makes calls of a method wait until Release.
@@ -54,26 +56,57 @@ func (b *Backend) Hold(method string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.holds == nil {
-		b.holds = map[string]chan struct{}{}
+		b.holds = map[string]bool{}
 	}
-	b.holds[method] = make(chan struct{})
+	b.holds[method] = true
 }
 
 // Release lets held calls go on.
 func (b *Backend) Release(method string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h := b.holds[method]; h != nil {
-		close(h)
-		delete(b.holds, method)
-	}
+	delete(b.holds, method)
+	b.wake(method)
 }
 
-// Blocked counts calls that wait for the test.
+func (b *Backend) wake(method string) {
+	keep := b.waiters[:0]
+	for _, w := range b.waiters {
+		if w.method != method {
+			keep = append(keep, w)
+			continue
+		}
+		close(w.ch)
+	}
+	b.waiters = keep
+}
+
+// Blocked counts calls that wait for the test. One that was cancelled waits no
+// longer, even if it has not noticed yet.
 func (b *Backend) Blocked() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.blocked
+	n := 0
+	for _, w := range b.waiters {
+		if w.ctx.Err() == nil {
+			n++
+		}
+	}
+	return n
+}
+
+// wait gives the lock up until the test wakes the call, or it is cancelled.
+func (b *Backend) wait(ctx context.Context, method string) error {
+	w := &waiter{method, ctx, make(chan struct{})}
+	b.waiters = append(b.waiters, w)
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	select {
+	case <-w.ch:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Called gives the calls so far and forgets them.
@@ -92,18 +125,8 @@ func (b *Backend) enter(ctx context.Context, method, args string, record bool) e
 	if record {
 		b.Calls = append(b.Calls, method+" "+args)
 	}
-	if h := b.holds[method]; h != nil {
-		b.blocked++
-		b.mu.Unlock()
-		var err error
-		select {
-		case <-h:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-		b.mu.Lock()
-		b.blocked--
-		if err != nil {
+	if b.holds[method] {
+		if err := b.wait(ctx, method); err != nil {
 			return err
 		}
 	}
@@ -143,25 +166,10 @@ func (b *Backend) Frame(ctx context.Context, id string, since uint64, offset int
 			b.mu.Unlock()
 			return f, err
 		}
-		w := make(chan struct{})
-		b.waiters = append(b.waiters, w)
-		b.blocked++
-		b.mu.Unlock()
-		select {
-		case <-w:
-		case <-ctx.Done():
-			b.mu.Lock()
-			for i := range b.waiters {
-				if b.waiters[i] == w {
-					b.waiters = append(b.waiters[:i], b.waiters[i+1:]...)
-					b.blocked--
-					break
-				}
-			}
+		if err := b.wait(ctx, ""); err != nil {
 			b.mu.Unlock()
-			return session.Frame{}, ctx.Err()
+			return session.Frame{}, err
 		}
-		b.mu.Lock()
 	}
 }
 

@@ -204,7 +204,8 @@ func (m *Model) wallLines(w int) []string {
 	if !m.detail.Live && len(m.detail.Layers) == 0 {
 		return out
 	}
-	out = append(out, "", st.Muted.Render(kit.Cut("   "+kit.Fit("LAYER", 12)+kit.Fit("", 3)+kit.Fit("WHAT", 28)+kit.Fit("VALUE", 26)+"READ FROM", w)))
+	what, value := factWidths(w)
+	out = append(out, "", st.Muted.Render(kit.Cut("   "+kit.Fit("LAYER", 12)+kit.Fit("", 3)+kit.Fit("WHAT", what+1)+kit.Fit("VALUE", value+1)+"READ FROM", w)))
 	for _, f := range m.detail.Layers {
 		out = append(out, m.fact(f, w))
 	}
@@ -225,8 +226,19 @@ func (m *Model) fact(f layer.Fact, w int) string {
 	if !f.OK {
 		ok, st = "✗  ", m.ctx.Styles.Danger
 	}
-	text := fmt.Sprintf("   %s%s%s %s %s", kit.Fit(kit.Safe(string(f.Layer)), 12), ok, kit.Fit(kit.Safe(f.What), 27), kit.Fit(kit.Safe(f.Value), 25), kit.Safe(f.Source))
+	what, value := factWidths(w)
+	text := fmt.Sprintf("   %s%s%s %s %s", kit.Fit(kit.Safe(string(f.Layer)), 12), ok, kit.Fit(kit.Safe(f.What), what), kit.Fit(kit.Safe(f.Value), value), kit.Safe(f.Source))
 	return st.Render(kit.Cut(text, w))
+}
+
+func factWidths(w int) (what, value int) {
+	switch {
+	case w < 100:
+		return 22, 18
+	case w < 160:
+		return 34, 26
+	}
+	return 44, 50
 }
 
 func words(k kit.Mark, live bool) string {

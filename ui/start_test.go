@@ -1,0 +1,124 @@
+package ui_test
+
+import (
+	"errors"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/ui"
+	"fumehood/ui/uitest"
+)
+
+func atStart(t *testing.T, set func(b *uitest.Backend)) (*uitest.Driver, *uitest.Backend) {
+	t.Helper()
+	d, b := open(t, 120, 40, func(b *uitest.Backend, o *ui.Options) {
+		o.Place = "start"
+		if set != nil {
+			set(b)
+		}
+	})
+	d.See("new session")
+	b.Called()
+	return d, b
+}
+
+func TestEnterThreeTimesStarts(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.Press("enter", "enter", "enter")
+	same(t, calls(b, "Create"), `Create shell default "" []`)
+	d.See("› new", "2 terminal")
+}
+
+// What it would bring in has to be on the screen before it is brought in.
+func TestNothingStartsBeforeItsMeaningIsShown(t *testing.T) {
+	d, b := atStart(t, nil)
+	b.Hold("Preview")
+	d.PressRapidly("right", "enter", "enter", "enter", "enter")
+	d.See("reading the repository", "enter again when it is shown")
+	if got := calls(b, "Create"); len(got) != 0 {
+		t.Fatalf("got %q, want no start", got)
+	}
+	b.Release("Preview")
+	d.Settle()
+	if got := calls(b, "Create"); len(got) != 0 {
+		t.Fatalf("got %q, want no start by itself", got)
+	}
+	d.PressRapidly("enter", "enter")
+	same(t, calls(b, "Create"), `Create demo default "" []`)
+}
+
+func TestAnOlderPreviewIsDropped(t *testing.T) {
+	d, b := atStart(t, nil)
+	b.Hold("Preview")
+	d.Press("right")
+	b.Release("Preview")
+	b.With(func(b *uitest.Backend) { b.Look.Repo = "newer" })
+	d.Settle()
+	b.Hold("Preview")
+	d.PressRapidly("right", "left")
+	d.See("reading the repository")
+	b.Release("Preview")
+	d.Settle()
+	d.See("newer")
+}
+
+func TestARefusedStartSaysWhyAndStartsNothing(t *testing.T) {
+	d, b := atStart(t, func(b *uitest.Backend) { b.Look.Err = "policy: network.allow: the egress proxy is not built yet" })
+	d.See("It can't start:", "the egress proxy is not built yet")
+	d.Press("ctrl+s")
+	if got := calls(b, "Create"); len(got) != 0 {
+		t.Fatalf("got %q, want no start", got)
+	}
+	d.See("✗ not started: policy: network.allow")
+}
+
+func TestAStartThatFailsSaysWhy(t *testing.T) {
+	d, b := atStart(t, func(b *uitest.Backend) {
+		b.Fail = map[string]error{"Create": errors.New("landlock: create_ruleset: operation not supported")}
+	})
+	d.Press("ctrl+s")
+	d.See("✗ not started: landlock: create_ruleset: operation not supported")
+	b.With(func(b *uitest.Backend) { b.Fail = nil })
+	d.Press("ctrl+s")
+	d.See("› new")
+}
+
+func TestAStartShowsItsProgressAndCanBeCancelled(t *testing.T) {
+	d, b := atStart(t, nil)
+	b.Hold("Create")
+	d.Press("ctrl+s")
+	d.Advance(200_000_000)
+	d.See("40 of 100 files, 4 MiB")
+	d.Press("q", "1", "esc") // only escape means something now
+	d.Settle()
+	d.See("start cancelled", "It will work on a copy of")
+	if d.Quit {
+		t.Fatal("got the workbench to leave during a start")
+	}
+}
+
+func TestAnotherCommandIsCutAtSpaces(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.Press("left", "enter")
+	d.Send(tea.PasteMsg{Content: `aider --message "fix the \x1b build" 'a b'` + "\n"})
+	d.Press("tab", "tab", "m", "y", "1", "q", "enter")
+	same(t, calls(b, "Create"), `Create command default "my1q" ["aider" "--message" "fix the \\x1b build" "a b"]`)
+}
+
+func TestACommandIsAskedForWhenThereIsNone(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.Press("left", "ctrl+s")
+	d.See("no command: write the one to run")
+	if got := calls(b, "Create"); len(got) != 0 {
+		t.Fatalf("got %q, want no start", got)
+	}
+}
+
+func TestPoliciesOfTheBackendAreOffered(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.Press("enter", "right")
+	same(t, calls(b, "Preview"), "Preview shell tight")
+	d.Press("p")
+	d.See("policy tight", "refuses to run")
+}
