@@ -63,7 +63,7 @@ func Take(ctx context.Context, d Dirs, m *Manifest, opts Options) (*Snapshot, er
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	defer root.Close() // read-only
-	trusted, err := statTrusted(root)
+	trusted, err := StatTrusted(root)
 	if err != nil {
 		return nil, err
 	}
@@ -96,10 +96,10 @@ func Take(ctx context.Context, d Dirs, m *Manifest, opts Options) (*Snapshot, er
 	return s, nil
 }
 
-// statTrusted says whether an unchanged stat means unchanged bytes there. On
+// StatTrusted says whether an unchanged stat means unchanged bytes there. On
 // other file systems (tmpfs, overlays, FUSE) a shared mapping, or whoever
 // serves it, changes bytes and leaves every time as it was.
-func statTrusted(root *beneath.Dir) (bool, error) {
+func StatTrusted(root *beneath.Dir) (bool, error) {
 	var st unix.Statfs_t
 	if err := unix.Fstatfs(root.Fd(), &st); err != nil {
 		return false, fmt.Errorf("snapshot: look at the file system of %q: %w", root.Path(), err)
