@@ -39,6 +39,10 @@ const (
 
 	// maxDeltas bounds a chain of deltas; git makes at most 4095.
 	maxDeltas = 4096
+
+	// maxBase bounds what a chain goes through on its way: a base may be much
+	// larger than what is made of it.
+	maxBase = 1 << 30
 )
 
 func newPack(idx, pack io.ReaderAt, size int64, hash int) (*Pack, error) {
@@ -128,9 +132,12 @@ func (p *Pack) Blob(oid []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	typ, data, err := p.object(off, limit)
+	typ, data, err := p.object(off, max(limit, maxBase))
 	if err != nil {
 		return nil, fmt.Errorf("read git object %x: %w", oid, err)
+	}
+	if int64(len(data)) > limit {
+		return nil, fmt.Errorf("read git object %x: %d bytes, more than the limit of %d", oid, len(data), limit)
 	}
 	if typ != objBlob {
 		return nil, fmt.Errorf("read git object %x: not a blob", oid)

@@ -174,7 +174,7 @@ func (b *bench) wantChanged(want ...string) *baseline.Snapshot {
 	b.t.Helper()
 	s := b.snapshot(baseline.Options{})
 	if got := changed(s); got != strings.Join(want, "\n") {
-		b.t.Errorf("changes:\ngot:\n%s\nwant:\n%s", got, strings.Join(want, "\n"))
+		b.t.Errorf("changes:\ngot:\n%s\nwant:\n%s\nleft out: %v", got, strings.Join(want, "\n"), s.LeftOut)
 	}
 	for _, c := range s.Changes() {
 		for _, e := range []diffreview.Entry{c.Old, c.New} {
