@@ -1,0 +1,31 @@
+package risk
+
+// agentRules are for what steers coding agents: instructions that the next one
+// obeys, and settings, servers and hooks that it starts outside this sandbox.
+var agentRules = []Rule{
+	{Name: "own-policy", Severity: danger, Why: "this file says what the next sandbox of this repository may do", Paths: []string{".fumehood/**", "fumehood.toml"}, Gone: warn, GoneWhy: "without its policy the repository's next sandbox may do more"},
+	{
+		Name: "agent-settings", Severity: danger,
+		Why: "an agent outside this sandbox reads its permissions, servers and hooks from this file and runs what it names",
+		Paths: []string{
+			".mcp.json", "mcp.json", ".mcp/**", "mcp-config.json", "mcp_config.json", "mcp_settings.json", ".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/**", ".claude/launch.json", ".claude/scheduled_tasks.json", ".claude/plugins/**", ".claude/workflows/**", ".claude/routines/**", ".claude.json", ".claude-plugin/**",
+			".codex/config.toml", ".codex/hooks.json", ".codex/rules/**", ".codex-plugin/**", ".cursor-plugin/**", ".gemini/settings.json", ".gemini/extensions/**", ".gemini/hooks/**", ".gemini/.env", ".gemini/sandbox.dockerfile", ".gemini/sandbox*.sb", ".qwen/settings.json", ".qwen/.env", ".qwen/extensions/**", ".qwen/hooks/**",
+			"opencode.json", "opencode.jsonc", "tui.json", "tui.jsonc", ".opencode/plugin/**", ".opencode/plugins/**", ".opencode/tool/**", ".opencode/tools/**", ".opencode/opencode.json*", ".github/copilot/**", ".github/hooks/**", ".copilot/**", "crush.json", ".crush.json", ".crush/**", "crushrc", ".crushrc", ".clinerules/hooks/**", ".cline/**", ".pi/settings.json", ".pi/extensions/**", ".pi/hooks/**", ".pi/tools/**", ".amp/**", ".cursor/mcp.json", ".cursor/hooks.json", ".cursor/hooks/**", ".cursor/cli.json", ".cursor/environment.json", ".cursor/worktrees.json", ".roo/mcp.json", ".kilocode/mcp.json", ".continue/mcpservers/**", ".continue/config.*", ".windsurf/mcp*.json", ".windsurf/hooks.json", ".amazonq/mcp.json", ".amazonq/cli-agents/**", ".kiro/settings/**", ".kiro/hooks/**", ".trae/mcp.json", ".junie/mcp/**", ".augment/settings.json", ".factory/**", ".goose/**", "goose.yaml", ".openhands/**", ".devin/**", ".zed/mcp*.json", "claude_desktop_config.json", ".vscode/mcp.json", "smithery.yaml",
+		},
+	},
+	{Name: "agent-tool-config", Severity: warn, Why: "an agent runs the commands that this file names, after each edit or at its start", Paths: []string{".aider.conf.y*ml", ".aider.model.settings.yml", ".aider/**", ".goosehints", ".aiderignore", ".geminiignore", ".qwenignore", ".cursorignore", ".cursorindexingignore", ".codeiumignore", ".clineignore", ".rooignore", ".aiexclude", ".aiignore", ".continueignore", ".copilotignore", ".mentat_config.json", ".sweep.y*ml", "sweep.y*ml", ".coderabbit.y*ml", ".pr_agent.toml", ".plandex/**", "ellipsis.y*ml", ".gptme.toml", "gptme.toml", ".llm/**", ".tabnine/**", "greptile.json", ".bito.yaml"}},
+	{
+		Name: "agent-instructions", Severity: warn,
+		Why: "the next agent that works here reads this file as instructions",
+		Paths: []string{
+			"claude.md", "claude.local.md", "agents.md", "agents.override.md", "gemini.md", "qwen.md", "crush.md", "crush.local.md", "/agent.md", "/copilot.md", "/codex.md", "/warp.md", "/jules.md",
+			".claude/**", ".codex/**", ".agents/**", ".agent/**", ".gemini/**", ".qwen/**", ".opencode/**", ".pi/**", ".cursor/**", ".cursorrules", ".windsurfrules", ".windsurf/**", ".clinerules", ".clinerules/**", ".clinerules-*", ".roo/**", ".roorules*", ".roomodes", ".kilocode/**", ".kilocodemodes", ".kilocoderules*", ".continue/**", ".continuerules", ".amazonq/**", ".kiro/**", ".trae/**", ".junie/**", ".augment/**", ".augment-guidelines", ".tabnine_root/**", ".github/copilot-instructions.md", ".github/instructions/**", ".github/agents/**", ".github/skills/**", ".github/prompts/**", ".github/chatmodes/**", "/.rules", ".airules", ".ai/**", ".ruler/**", ".specify/**", ".superdesign/**", ".firebender/**", "skill.md", "llms.txt", "llms-full.txt", "*.prompt.md", "*.instructions.md", "*.chatmode.md", "*.agent.md", ".zencoder/**", ".void/**", "recipe.yaml", ".sourcegraph/**", "replit.md", ".bolt/**", ".lovable/**", ".idx/airules.md",
+		},
+	},
+	{
+		Name: "agent-approval", Severity: warn, Code: true,
+		Why:  "running this lets an agent act without asking",
+		Line: `--dangerously-skip-permissions|--dangerously-bypass-approvals|--yolo\b|--allow-all-tools|--trust-all-tools|"(autoAccept|autoApprove|alwaysAllow|bypassPermissions|enableAllProjectMcpServers)"|chat\.tools\.(global\.)?autoApprove|permissionMode.{0,8}bypass|approval_policy\s*=\s*"never"|sandbox_mode\s*=\s*"danger`,
+		Has:  []string{"dangerously", "--yolo", "-all-tools", "autoA", "alwaysAllow", "bypassPerm", "enableAllProject", "permissionMode", "approval_policy", "sandbox_mode"},
+	},
+}

@@ -1,0 +1,315 @@
+package risk
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"fumehood/diffreview"
+)
+
+// deceiveRules are for what makes a reader see something else than what is there,
+// or nothing at all.
+var deceiveRules = []Rule{
+	{Name: "bidi", Severity: danger, Why: "characters turn the direction of the text: the line reads as other code than it is", Check: bidi},
+	{Name: "control-character", Severity: warn, Why: "control characters act on the terminal of whoever prints this, or hide a part of it", Check: controls},
+	{Name: "invisible-character", Severity: warn, Why: "the line holds characters that are drawn as nothing", Check: invisible},
+	{Name: "lookalike-letter", Severity: warn, Why: "a word mixes letters of two scripts that look alike: it is not the word that it seems to be", Check: lookalikeLetters},
+	{Name: "offscreen", Severity: warn, Why: "code stands far beyond the edge of the screen or far below blank lines", Check: offscreen},
+	{Name: "long-line", Severity: warn, Why: "the line is too long to be read: a part of it can do anything", Check: longLine},
+	{Name: "bulk", Severity: warn, Why: "so many lines at once are not read line by line: one of them can do anything", Check: bulk},
+	{Name: "blob", Severity: warn, Why: "a long encoded text stands for bytes that nobody can read", Check: blob},
+	{Name: "obfuscated", Severity: note, Why: "the code is made unreadable", Line: `(_0x[0-9a-f]{3,}.*){2}|(\\x[0-9a-f]{2}){8}|(\\u00[0-9a-f]{2}){8}|String\.fromCharCode\((\s*\d+\s*,){6}|\bchr\(\d+\)\s*([.+]\s*chr\(\d+\)\s*){4}`, Has: []string{"_0x", `\x`, `\u00`, "fromCharCode", "chr("}, Code: true},
+	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine, Has: netExecWords},
+	{Name: "executable-file", Severity: warn, Why: "a program or library in machine code, which can't be reviewed here", Check: executables},
+	{Name: "archive", Severity: warn, Why: "an archive or package, which holds files that are not shown here and may run when it is unpacked or installed", Check: archives},
+	{Name: "binary-content", Severity: warn, Why: "the content can't be shown as text", Check: binaries},
+	{Name: "not-shown", Severity: warn, Why: "the content is not shown and was not looked through", Check: notShown},
+	{Name: "vendored-code", Severity: warn, Why: "code of others, copied into the tree: it is run like the own but hardly ever read", Paths: []string{"vendor/**", "third_party/**", "thirdparty/**", "node_modules/**", "bower_components/**", "jspm_packages/**", "_vendor/**", "vendored/**", "*.min.js", "*.min.mjs", "*.bundle.js", "dist/*.js", "dist/*.cjs", "dist/*.mjs", "dist/**", "build/*.js", "*.user.js"}, Not: []string{"*.md", "*.txt", "*.css", "*.svg", "*.html", "*.map", "license*", "*.png", "vendor/*.html.erb", "app/vendor/**"}},
+	{Name: "shadowed-module", Severity: note, Why: "Python scripts of this folder import this file instead of the module of the same name", Paths: []string{"random.py", "os.py", "sys.py", "json.py", "re.py", "ssl.py", "socket.py", "subprocess.py", "logging.py", "typing.py", "types.py", "abc.py", "ast.py", "base64.py", "calendar.py", "code.py", "codecs.py", "collections.py", "copy.py", "csv.py", "datetime.py", "email.py", "enum.py", "functools.py", "glob.py", "hashlib.py", "http.py", "inspect.py", "io.py", "itertools.py", "math.py", "operator.py", "pathlib.py", "pickle.py", "platform.py", "queue.py", "secrets.py", "select.py", "shutil.py", "signal.py", "string.py", "struct.py", "tempfile.py", "threading.py", "time.py", "token.py", "traceback.py", "unittest.py", "urllib.py", "uuid.py", "warnings.py", "weakref.py", "zipfile.py", "requests.py", "numpy.py", "yaml.py", "site.py"}, Check: onlyNew},
+}
+
+func onlyNew(s *subject) []hit {
+	if !s.came() {
+		return nil
+	}
+	return []hit{{}}
+}
+
+// eachOdd calls fn for each added line that has a byte outside printable ASCII.
+func (s *subject) eachOdd(fn func(l line)) {
+	if s.gone() {
+		return
+	}
+	for _, l := range s.fresh {
+		for _, c := range l.text {
+			if c < ' ' && c != '\t' || c >= 0x7f {
+				fn(l)
+				break
+			}
+		}
+	}
+}
+
+func bidi(s *subject) (hits []hit) {
+	s.eachOdd(func(l line) {
+		for _, r := range string(l.text) {
+			if !diffreview.IsBidi(r) {
+				continue
+			}
+			if r == 0x61c || r == 0x200e || r == 0x200f {
+				// The marks only nudge; texts in Arabic and Hebrew need them.
+				hits = append(hits, hit{line: l.no, severity: warn})
+				continue
+			}
+			hits = append(hits, hit{line: l.no})
+			return
+		}
+	})
+	return hits
+}
+
+func controls(s *subject) (hits []hit) {
+	s.eachOdd(func(l line) {
+		t := bytes.TrimSuffix(l.text, []byte("\r"))
+		if len(t) == 1 && t[0] == '\f' {
+			return // a page break, as old sources have
+		}
+		for i := 0; i < len(t); {
+			r, n := utf8.DecodeRune(t[i:])
+			switch {
+			case r == utf8.RuneError && n == 1 && t[i] >= 0x80 && t[i] < 0xa0,
+				r < ' ' && r != '\t', r >= 0x7f && r < 0xa0, r == 0x2028, r == 0x2029:
+				hits = append(hits, hit{line: l.no})
+				return
+			}
+			i += n
+		}
+	})
+	return hits
+}
+
+func invisible(s *subject) (hits []hit) {
+	s.eachOdd(func(l line) {
+		bad, odd := 0, 0
+		var before rune
+		for i, r := range string(l.text) {
+			sev := invisibleKind(r, before, l.no == 1 && i == 0)
+			switch sev {
+			case warn:
+				bad++
+			case note:
+				odd++
+			}
+			before = r
+		}
+		switch {
+		case bad > 0 || odd >= 8:
+			hits = append(hits, hit{line: l.no})
+		case odd > 0:
+			hits = append(hits, hit{line: l.no, severity: note})
+		}
+	})
+	return hits
+}
+
+// invisibleKind says how a character that is drawn as nothing, or that fonts
+// draw each in their own way, counts after the one before it.
+func invisibleKind(r, before rune, first bool) diffreview.Severity {
+	joins := r == 0x200c || r == 0x200d
+	switch {
+	case r == 0xfe0e || r == 0xfe0f:
+		if before == 0xfe0e || before == 0xfe0f {
+			return warn
+		}
+		return "" // chooses between a sign and its picture
+	case r < 0xa0 || r == 0xfffd || diffreview.IsBidi(r) || r == 0x2028 || r == 0x2029 || !diffreview.IsInvisible(r):
+		return ""
+	case joins && before > 0x2000 && !diffreview.IsInvisible(before), joins && unicode.In(before, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Mongolian, unicode.Syriac):
+		return "" // joins emoji, and letters of scripts that need it
+	case r == 0xfeff && first:
+		return "" // a byte order mark
+	case r == 0x3000, r == 0x202f, r == 0xa0, r >= 0x2000 && r <= 0x200a, r == 0x205f, r == 0xad:
+		return note // spaces of typography
+	case r >= 0xe0100 && r <= 0xe01ef && unicode.Is(unicode.Han, before):
+		return "" // chooses a form of an ideograph
+	case r >= 0xe0020 && r <= 0xe007f && (before == 0x1f3f4 || before >= 0xe0020 && before <= 0xe007e) && r != 0xe0041:
+		return note // flags of regions; long runs of them hide text
+	case unicode.Is(unicode.Co, r):
+		return note // icons of patched fonts; a run of them is a hidden text
+	case !unicode.IsPrint(r) && !unicode.In(r, unicode.Cf, unicode.Zs, unicode.Co):
+		return note // not assigned in the tables of this build
+	}
+	return warn
+}
+
+func lookalikeLetters(s *subject) (hits []hit) {
+	s.eachOdd(func(l line) {
+		text := string(clip(l.text))
+		if w, ok := mixedWord(text, false); ok {
+			h := hit{line: l.no, why: fmt.Sprintf("%s mixes letters that look alike but are of two scripts: it is not the word that it seems to be", diffreview.SafeName(w))}
+			if s.prose || s.commentLine(l.text) {
+				h.severity = note // sentences of another language inflect English words
+			}
+			hits = append(hits, h)
+			return
+		}
+		if strings.ContainsAny(text, "\u037e\u01c3\ua789\u2236") && !s.prose && !s.commentLine(l.text) {
+			hits = append(hits, hit{line: l.no, why: "a sign looks like punctuation of code but is not"})
+		}
+		for _, r := range text {
+			if (r == 0x2044 || r == 0x2215 || r == 0x29f8 || r == 0xff0f) && (strings.Contains(text, "http") || strings.Contains(text, "://")) {
+				hits = append(hits, hit{line: l.no, why: "a sign in an address looks like a slash but is not"})
+				return
+			}
+		}
+	})
+	return hits
+}
+
+const (
+	farColumn  = 120 // text after so wide a gap is beyond most screens
+	gapColumns = 40
+	gapLines   = 60
+	tooLong    = 1000 // bytes of a line of code
+	tooMany    = 3000 // added lines of one file of code
+)
+
+func offscreen(s *subject) (hits []hit) {
+	if s.gone() || s.data {
+		return nil
+	}
+	blank, last := 0, 0
+	for _, l := range s.fresh {
+		if l.no != last+1 {
+			blank = 0
+		}
+		last = l.no
+		t := bytes.TrimSpace(l.text)
+		if len(t) == 0 {
+			blank++
+			continue
+		}
+		if blank >= gapLines {
+			hits = append(hits, hit{line: l.no, why: fmt.Sprintf("this stands below %d blank lines", blank)})
+		}
+		blank = 0
+		if col, ok := farText(l.text); ok && !(s.prose && bytes.HasPrefix(t, []byte("|"))) {
+			hits = append(hits, hit{line: l.no, why: fmt.Sprintf("this line goes on at column %d, beyond the edge of the screen", col)})
+		}
+	}
+	return hits
+}
+
+// farText finds text behind a wide gap that is beyond farColumn.
+func farText(b []byte) (column int, ok bool) {
+	col, gap, seen := 0, 0, false
+	for _, c := range b {
+		switch c {
+		case ' ':
+			col, gap = col+1, gap+1
+		case '\t':
+			w := 8 - col%8
+			col, gap = col+w, gap+w
+		case '\r':
+		default:
+			if gap >= gapColumns && col >= farColumn {
+				return col, true
+			}
+			if gap >= 2*gapColumns && seen {
+				return col, true
+			}
+			col, gap, seen = col+1, 0, true
+		}
+	}
+	return 0, false
+}
+
+func longLine(s *subject) (hits []hit) {
+	if s.gone() {
+		return nil
+	}
+	for _, l := range s.added {
+		if len(l.text) <= tooLong {
+			continue
+		}
+		h := hit{line: l.no, why: fmt.Sprintf("the line has %d bytes: nobody reads it, and a part of it can do anything", len(l.text))}
+		if s.data || s.prose || s.lock {
+			h.severity = note
+		}
+		hits = append(hits, h)
+	}
+	return hits
+}
+
+func bulk(s *subject) []hit {
+	if s.gone() || s.data || s.prose || s.lock || len(s.fresh) < tooMany {
+		return nil
+	}
+	return []hit{{why: fmt.Sprintf("%d new lines at once are not read line by line: one of them can do anything", len(s.fresh))}}
+}
+
+// blobText finds long runs of base 64, hexadecimal, escapes or numbers.
+var blobText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}|(?:\\x[0-9a-fA-F]{2}){32,}|(?:\\[0-7]{3}){32,}|(?:\\u[0-9a-fA-F]{4}){32,}|(?:0[xX][0-9a-fA-F]{1,2}\s*,\s*){32,}|(?:\b\d{1,3}\s*,\s*){64,}|(?:%[0-9a-fA-F]{2}){32,}`)
+})
+
+func blob(s *subject) (hits []hit) {
+	if s.gone() || s.lock {
+		return nil
+	}
+	numbers := 0 // successive lines of nothing but byte values
+	for _, l := range s.added {
+		t := bytes.TrimSpace(l.text)
+		if isByteRow(t) {
+			if numbers++; numbers == 8 && !s.data {
+				hits = append(hits, hit{line: l.no, why: "rows of numbers stand for bytes that nobody can read"})
+			}
+			continue
+		}
+		numbers = 0
+		if len(t) < 96 {
+			continue
+		}
+		m := blobText().Find(clip(t))
+		if m == nil || !dense(m) {
+			continue
+		}
+		h := hit{line: l.no}
+		if s.prose || s.data || bytes.Contains(t, []byte("data:image/")) || bytes.Contains(t, []byte("data:font/")) || bytes.Contains(t, []byte("data:application/font")) {
+			h.severity = note
+		}
+		hits = append(hits, h)
+	}
+	return hits
+}
+
+// dense says whether a run looks encoded rather than like a long name or a rule:
+// many different signs.
+func dense(m []byte) bool {
+	var seen [256]bool
+	n := 0
+	for _, c := range m {
+		if !seen[c] {
+			seen[c] = true
+			n++
+		}
+	}
+	return n >= 12
+}
+
+func isByteRow(t []byte) bool {
+	if len(t) < 40 {
+		return false
+	}
+	for _, c := range t {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') && c != 'x' && c != ',' && c != ' ' && c != '\t' && c != '+' && c != '/' {
+			return false
+		}
+	}
+	return bytes.Count(t, []byte{','}) >= 8
+}

@@ -1,0 +1,135 @@
+package risk
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"fumehood/diffreview"
+)
+
+var lockURL = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b((?:git|hg|svn|registry|sparse)?\+?(?:https?|git|ssh|ftp|file)):(//)?([^\s"'/,;})]*)`)
+})
+
+var lockPlace = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)"(file|link|portal|exec):|resolution:\s*\{\s*(directory|tarball|repo|type)|"link"\s*:\s*true|@(file|exec|patch|git|link):|\bgithub:|\bsource\s*=\s*\{?\s*"?(git|path|url|directory|editable)|^\s*(GIT|PATH|PLUGIN SOURCE|SVN)\s*$|^\s*(remote|revision):\s`)
+})
+
+// lockSource finds places that the lock file did not have before. A new lock file
+// has only new places: there just the unprotected ones count.
+func lockSource(s *subject) (hits []hit) {
+	if !s.lock || s.gone() || s.f.Binary {
+		return nil
+	}
+	known := map[string]bool{}
+	old := s.content(s.f.Old)
+	for _, m := range lockURL().FindAllSubmatch(old, -1) {
+		known[lockHost(m)] = true
+	}
+	for _, l := range s.added {
+		t := clip(l.text)
+		h := hit{line: l.no}
+		for _, m := range lockURL().FindAllSubmatch(t, -1) {
+			scheme, host := strings.ToLower(string(m[1])), lockHost(m)
+			switch {
+			case known[host]:
+				continue
+			case scheme == "http" || scheme == "ftp" || scheme == "git" || strings.HasSuffix(scheme, "+http"):
+				h.why = fmt.Sprintf("the next install takes a package from %s without encryption", diffreview.SafeName(string(m[3])))
+			case !s.came():
+				h.why = fmt.Sprintf("the next install takes a package from %s, where this lock file had none from before", diffreview.SafeName(string(m[0])))
+			case strings.Contains(scheme, "git") || scheme == "file" || scheme == "ssh":
+				h.why = "the next install takes a package from a place that is no registry"
+			default:
+				h.severity = note
+			}
+			hits = append(hits, h)
+			break
+		}
+		if lockPlace().Match(t) && !bytes.Contains(old, bytes.TrimSpace(t)) {
+			hits = append(hits, hit{line: l.no, why: "the next install takes a package from a place that is no registry"})
+		}
+	}
+	return slices.DeleteFunc(hits, func(h hit) bool { return h.why == "" && h.severity == "" })
+}
+
+func lockHost(m [][]byte) string {
+	host := strings.ToLower(string(m[3]))
+	if i := strings.LastIndexByte(host, '@'); i >= 0 {
+		host = host[i+1:]
+	}
+	return strings.ToLower(string(m[1])) + "://" + host
+}
+
+var lockHash = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(sha\d+[-:=][A-Za-z0-9+/=_-]{16,}|h1:[A-Za-z0-9+/=]{16,}|[0-9a-f]{32,128}|10c?0?/[0-9a-f]{32,})`)
+})
+
+// lockIntegrity finds entries of which nothing but a checksum changes, and
+// checksums that go away.
+func lockIntegrity(s *subject) (hits []hit) {
+	if !s.lock || s.gone() || s.came() || s.f.Binary {
+		return nil
+	}
+	for i := range s.f.Hunks {
+		for _, entry := range lockEntries(s.f.Hunks[i].Lines) {
+			if no, ok := onlyHash(entry); ok {
+				hits = append(hits, hit{line: no})
+			}
+		}
+	}
+	gone, come := 0, 0
+	for _, l := range s.removed {
+		gone += len(lockHash().FindAll(clip(l.text), -1))
+	}
+	for _, l := range s.added {
+		come += len(lockHash().FindAll(clip(l.text), -1))
+	}
+	if gone > 0 && come == 0 && len(s.added) > 0 {
+		hits = append(hits, hit{line: s.added[0].no, why: "packages lose their checksums"})
+	}
+	return hits
+}
+
+// lockEntries cuts the lines of a hunk where one package ends and the next
+// begins: at blank lines and closing brackets.
+func lockEntries(lines []diffreview.Line) [][]diffreview.Line {
+	var out [][]diffreview.Line
+	start := 0
+	for i, l := range lines {
+		t := bytes.TrimSpace(l.Text)
+		if len(t) == 0 || t[0] == '}' || bytes.HasSuffix(t, []byte("{")) || bytes.HasPrefix(t, []byte("[[")) {
+			out = append(out, lines[start:i])
+			start = i
+		}
+	}
+	return append(out, lines[start:])
+}
+
+// onlyHash says whether the lines of an entry change in their checksums alone.
+func onlyHash(entry []diffreview.Line) (line int, ok bool) {
+	var before, after []string
+	changed := false
+	gone := map[string]bool{}
+	for _, l := range entry {
+		stripped := string(lockHash().ReplaceAll(bytes.TrimSpace(clip(l.Text)), []byte("#")))
+		switch l.Op {
+		case '-':
+			before = append(before, stripped)
+			gone[string(l.Text)] = true
+		case '+':
+			after = append(after, stripped)
+			if line == 0 && strings.Contains(stripped, "#") && !gone[string(l.Text)] {
+				line = l.New
+			}
+			changed = changed || !gone[string(l.Text)]
+		}
+	}
+	slices.Sort(before)
+	slices.Sort(after)
+	return line, changed && line > 0 && slices.Equal(before, after)
+}

@@ -1,0 +1,126 @@
+package risk
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// asLatin maps letters of other scripts, and other forms of Latin ones, to the
+// Latin letter that they look like. It holds what fonts draw nearly or quite the
+// same; the ones that only resemble are left out, since words of real languages
+// would be full of them.
+const asLatin = "аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwѵvӏlАAВBЕEЗ3КKМMНHОOРPСCТTУYХXІIЈJЅSԌGԚQԜWѴVӀIгrпnкkтtмmвBнH" + // Cyrillic
+	"οoνvρpϲcϳjιiΑAΒBΕEΖZΗHΙIΚKΜMΝNΟOΡPΤTΥYΧXϹC" + // Greek
+	"օoոnսuհhցgզqԼLՍUՏSյj" + // Armenian
+	"ᎪAᏴBᏟCᎠDᎬEᎻHᎫJᏦKᏞLᎷMᏢPᏒRᏚSᎢTᏙVᎳWᏃZ" + // Cherokee
+	"ꓐBꓚCꓓDꓰEꓝFꓖGꓧHꓲIꓙJꓗKꓡLꓟMꓠNꓳOꓑPꓣRꓢSꓔTꓴUꓦVꓪWꓫXꓬYꓜZ" + // Lisu
+	"ⲟoⲣpⲥcⲨYⲎHⲘMⲚNⲞOⲢPⲤCⲦTⲬX" + // Coptic
+	"ɡgɑaſsʟLʀRᴀaᴄcᴏoᴜuᴠvᴡwᴢzꜱsǃ!ⅼlⅽcⅾdⅿmⅰiⅴvⅹxⅠIⅤVⅩXⅬLⅭCⅮDⅯM" // Latin forms
+
+var lookalikes = func() func(rune) (rune, bool) {
+	var table map[rune]rune
+	return func(r rune) (rune, bool) {
+		if r < utf8.RuneSelf {
+			return 0, false
+		}
+		if table == nil {
+			table = map[rune]rune{}
+			rs := []rune(asLatin)
+			for i := 0; i+1 < len(rs); i += 2 {
+				table[rs[i]] = rs[i+1]
+			}
+		}
+		switch {
+		case r >= 0xff21 && r <= 0xff3a, r >= 0xff41 && r <= 0xff5a, r >= 0xff10 && r <= 0xff19:
+			return r - 0xfee0, true // full-width
+		case r >= 0x1d400 && r <= 0x1d6a3:
+			i := (r - 0x1d400) % 52
+			if i < 26 {
+				return 'A' + i, true
+			}
+			return 'a' + i - 26, true
+		}
+		l, ok := table[r]
+		return l, ok
+	}
+}()
+
+// skeleton is what a name looks like.
+func skeleton(p string) string {
+	return strings.Map(func(r rune) rune {
+		if l, ok := lookalikes(r); ok {
+			r = l
+		}
+		switch r {
+		case '0':
+			return 'o'
+		case '1', 'I', '|':
+			return 'l'
+		}
+		return unicode.ToLower(r)
+	}, hfsPlain(p))
+}
+
+// mixedWord finds a word that mixes Latin letters with letters of another script
+// that look like Latin, or, when alone is true or what touches the word on
+// either side is ASCII code, one that is made of nothing but such letters.
+func mixedWord(s string, alone bool) (string, bool) {
+	if ascii(s) {
+		return "", false
+	}
+	foreign := false // a letter of the look-alikes' scripts that looks like itself
+	for _, r := range s {
+		if _, ok := lookalikes(r); !ok && unicode.In(r, unicode.Cyrillic, unicode.Greek, unicode.Armenian, unicode.Coptic) {
+			foreign = true
+		}
+	}
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if !unicode.IsLetter(r) {
+			i += n
+			continue
+		}
+		start := i
+		latin, like, other, signs := 0, 0, 0, 0
+		for i < len(s) {
+			r, n = utf8.DecodeRuneInString(s[i:])
+			if !unicode.IsLetter(r) && !unicode.Is(unicode.Mn, r) && !(unicode.IsDigit(r) && r < utf8.RuneSelf) {
+				break
+			}
+			if strings.ContainsRune("νρικ", r) {
+				signs++ // formulas set these beside one or two Latin letters
+			}
+			if _, ok := lookalikes(r); ok {
+				like++
+			} else if r < utf8.RuneSelf || unicode.Is(unicode.Latin, r) {
+				if !unicode.IsDigit(r) {
+					latin++
+				}
+			} else if unicode.IsLetter(r) {
+				other++
+			}
+			i += n
+		}
+		word := s[start:i]
+		if latin > 0 && like > 0 && (other == 0 || latin > 1) && (like > signs || latin > 2) {
+			return word, true
+		}
+		if like > 0 && latin == 0 && other == 0 && !foreign && (alone && like > 1 || touches(s, start, i)) {
+			return word, true
+		}
+	}
+	return "", false
+}
+
+// touches says whether code, rather than a space, stands beside a word: a host
+// name or identifier of nothing but look-alikes.
+func touches(s string, start, end int) bool {
+	if utf8.RuneCountInString(s[start:end]) < 2 {
+		return false // one letter is a sign of a formula
+	}
+	if start > 0 && strings.IndexByte("._-/@", s[start-1]) >= 0 {
+		return true
+	}
+	return end < len(s) && strings.IndexByte("._-/@(=[", s[end]) >= 0
+}

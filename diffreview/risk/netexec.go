@@ -1,0 +1,19 @@
+package risk
+
+// netExecLine is code that runs what the network or a blob sends.
+const netExecLine = `(?i)\b(curl|wget|fetch|lwp-download|aria2c|http|https)\b[^|;&]*\|\s*(sudo\s+(-\w+\s+)*)?(env\s+(\S+=\S*\s+)*)?(/\S*/)?(ba|z|da|k|c|tc|fi|a)?sh\b|` +
+	`\b(curl|wget)\b[^|;]*\|\s*(sudo\s+)?(\S*/)?(python[\d.]*|perl|ruby|node|php|deno|bun|osascript|tee\s+\S+\s*\|\s*sh|xargs|source|gunzip|tar|base64|openssl|cpio|bash|pwsh|iex)\b|` +
+	`\b(ba|z|da|k)?sh\b\s+(-\w+\s+)*["']?(<\(|\$\(|` + "`" + `)\s*(curl|wget)|(\beval|\bsource|^\s*\.|\bexec)\s+["']?(\$\(|<\(|` + "`" + `)\s*(curl|wget|base64|printf|echo|head|xxd|openssl)|` +
+	`\b(curl|wget)\b.*(&&|;)\s*(sudo\s+)?(chmod\s+\S+\s+\S+\s*(&&|;)\s*)?(\./|(ba|z)?sh\s|python3?\s|source\s|\.\s+/)|` +
+	`(^|[^.\w])(eval|Function|exec|execScript|execfile|loadstring|instance_eval|class_eval|runInThisContext|runInNewContext)\s*\(\s*\(?\s*(await\s*\(?\s*)*(fetch|axios|got|request|requests|urllib\S*|urlopen|http|https|Net::HTTP|HTTParty|httpx|aiohttp|file_get_contents|curl\w*|URI)\b|` +
+	`(^|[^.\w])(exec|eval|execfile|loadstring|assert)\s*\(.*(requests?\.(get|post)|urlopen|\burllib|httpx\.|http\.request|fetch\(|r\.text\b|resp\w*\.(text|content)\b|\.read\(\)\.decode|atob\(|b64decode|base64|fromhex|decompress|unhexlify|marshal|rot13|Buffer\.from|decodeURIComponent|fromCharCode|unescape\(|gzinflate|\$_(GET|POST|REQUEST|COOKIE))|` +
+	`\bnew\s+Function\s*\(.*(atob|fetch|Buffer\.from|fromCharCode|decode|await)|` +
+	`\b(base64|openssl\s+(enc|base64)|xxd|uudecode|gpg|gunzip|zcat|xz|unxz|bunzip2|tr|rev|head|dd|printf|sed|awk|od)\b[^|;]*\|\s*(sudo\s+)?(\S*/)?((ba|z|da|k)?sh|python[\d.]*|perl|ruby|node|php|pwsh)\b\s*(-\w*\s*)*(\||;|&|$|["')]|-\s)|` +
+	`\b(iex|Invoke-Expression|Invoke-Command)\b.*(DownloadString|Invoke-WebRequest|iwr\b|irm\b|Invoke-RestMethod|WebClient|FromBase64|curl|wget|http)|(DownloadString|Invoke-WebRequest|iwr\s|irm\s|Invoke-RestMethod).*\|\s*(iex|Invoke-Expression)|DownloadFile\(.*(Start-Process|&\s*\$)|powershell\S*\s.*-(e|en|enc|encodedcommand)\s+\S{20}|\b(mshta|regsvr32|rundll32|certutil|bitsadmin)\b.*https?:|` +
+	`\b(pickle|cPickle|dill|joblib|marshal|cloudpickle|torch|yaml)\.(load|loads|unsafe_load)\s*\(.*(requests|urlopen|http|\.content|recv|\.get\(['"]https?)|trust_remote_code\s*=\s*True|torch\.hub\.load\(|` +
+	`exec\.Command(Context)?\([^)]*"(ba|z)?sh"[^)]*(curl|wget|https?:)|(os\.system|subprocess\.\w+|popen|execSync|exec|spawn(Sync)?|system|shell_exec|passthru|proc_open|Process\.Start|Runtime\.getRuntime\(\)\.exec|Command::new|backticks|sh\.run|run)\s*\(\s*.*\b(curl|wget)\b.*(\||sh\b|&&)|` +
+	`\b(npx|bunx|pnpm\s+dlx|yarn\s+dlx|uvx|pipx\s+run|pip3?\s+install|npm\s+(i|install|exec)|cargo\s+install|go\s+(run|install)|gem\s+install|deno\s+(run|install)|bun\s+(x|add|install)|helm\s+install|kubectl\s+apply|ansible-pull|docker\s+(run|load)|brew\s+install|apt(-get)?\s+install|dpkg\s+-i|rpm\s+-[iU]\w*|snap\s+install|msiexec)\b[^|;&#]*\s(--\S+\s+|-\w+\s+)*(git\+)?https?://|` +
+	`/dev/(tcp|udp)/|\bnc\b.*\s-\w*e\w*\s|\bsocat\b.*\bEXEC|mkfifo.*\bnc\b|\bncat\b.*(-e|--sh-exec|-c)\s|` +
+	`import\s*\(\s*['"` + "`" + `]https?:|importScripts\(\s*['"]https?:|from\s+['"]https?://|require\(\s*['"]https?:|\bimport\s+['"]https?://|LoadLibrary.*http|Assembly\.Load\(.*(Download|http)|URLClassLoader|ScriptEngine.*eval\(.*(URL|http)|GroovyShell.*(URL|http)|plugin\.Open\(|dlopen\(.*(tmp|http)`
+
+var netExecWords = []string{"curl", "wget", "fetch", "http", "HTTP", "eval", "exec", "Exec", "Function", "base64", "b64", "atob", "Buffer.from", "fromCharCode", "iex", "Invoke-", "invoke-", "Download", "powershell", "pickle", "joblib", "torch", "trust_remote", "marshal", "loads", "| sh", "|sh", "| bash", "|bash", "| python", "| perl", "| node", "/dev/tcp", "/dev/udp", "nc ", "socat", "ncat", "request", "urlopen", "mshta", "regsvr32", "rundll32", "certutil", "bitsadmin", "URLClassLoader", "plugin.Open", "dlopen", "xxd", "openssl", "| zsh", "|zsh", "IEX", "lwp-download", "aria2c"}

@@ -1,0 +1,100 @@
+package risk
+
+import (
+	"path"
+	"strings"
+)
+
+// patterns are the paths of one rule, arranged so that a path that can't match
+// costs one or two look-ups.
+type patterns struct {
+	base  map[string]bool // whole last parts
+	wild  []string        // patterns of the last part
+	paths []pathPattern
+}
+
+type pathPattern struct {
+	segs   []string
+	rooted bool
+	below  bool // ends in **
+}
+
+func compilePatterns(list []string) *patterns {
+	p := &patterns{base: map[string]bool{}}
+	for _, s := range list {
+		switch {
+		case strings.Contains(s, "/"):
+			rest, rooted := strings.CutPrefix(s, "/")
+			rest, below := strings.CutSuffix(rest, "/**")
+			p.paths = append(p.paths, pathPattern{strings.Split(rest, "/"), rooted, below})
+		case strings.ContainsAny(s, "*?["):
+			p.wild = append(p.wild, s)
+		default:
+			p.base[s] = true
+		}
+	}
+	return p
+}
+
+// match says whether one of the patterns covers the path, given in lower-case
+// parts.
+func (p *patterns) match(segs []string) bool {
+	last := segs[len(segs)-1]
+	if p.base[last] {
+		return true
+	}
+	for _, w := range p.wild {
+		if glob(w, last) {
+			return true
+		}
+	}
+	for _, q := range p.paths {
+		if q.match(segs) {
+			return true
+		}
+	}
+	return false
+}
+
+func (q pathPattern) match(segs []string) bool {
+	n := len(q.segs)
+	end := len(segs) - n // where the pattern must start to end with the path
+	if q.below {
+		end-- // at least one part below
+	}
+	if end < 0 {
+		return false
+	}
+	start := end
+	if q.below {
+		start = 0
+	}
+	if q.rooted {
+		if !q.below && end != 0 {
+			return false
+		}
+		start, end = 0, 0
+	}
+	for at := start; at <= end; at++ {
+		ok := true
+		for i := 0; i < n && ok; i++ {
+			ok = glob(q.segs[i], segs[at+i])
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+func glob(pattern, s string) bool {
+	if !strings.ContainsAny(pattern, "*?[") {
+		return pattern == s
+	}
+	if rest, ok := strings.CutPrefix(pattern, "*"); ok && !strings.ContainsAny(rest, "*?[") {
+		return strings.HasSuffix(s, rest)
+	}
+	// All patterns are constants of the tables; a test checks that they parse.
+	ok, err := path.Match(pattern, s)
+	return err == nil && ok
+}

@@ -1,0 +1,124 @@
+package risk
+
+import "fumehood/diffreview"
+
+const (
+	note   = diffreview.Note
+	warn   = diffreview.Warn
+	danger = diffreview.Danger
+)
+
+// selfRules are for files that run by themselves: on a git command, on entering
+// the folder, on opening it in an editor, on logging in.
+var selfRules = []Rule{
+	// git and its hooks
+	{
+		Name: "git-hook", Severity: danger,
+		Why: "git, or the script that installs hooks, runs this file on commit, checkout, merge or push",
+		Paths: []string{
+			".githooks/**", ".git-hooks/**", "git-hooks/**", "githooks/**", ".husky/**", ".cargo-husky/**", ".hooks/**",
+			"hooks/pre-commit", "hooks/pre-push", "hooks/pre-rebase", "hooks/pre-merge-commit", "hooks/pre-receive", "hooks/pre-applypatch", "hooks/pre-auto-gc",
+			"hooks/post-*", "hooks/commit-msg", "hooks/prepare-commit-msg", "hooks/applypatch-msg", "hooks/update", "hooks/reference-transaction",
+			"hooks/fsmonitor-watchman", "hooks/sendemail-validate", "hooks/push-to-checkout", "hooks/proc-receive", "hooks/p4-*",
+		},
+		Not: []string{"hooks/*.js", "hooks/*.ts", "hooks/*.tsx", "hooks/*.jsx", "hooks/*.md", "hooks/*.vue", ".githooks/readme*", ".husky/.gitignore", "*.md"},
+	},
+	{Name: "git-hooks-path", Severity: danger, Why: "the host's core.hooksPath points at this folder: git runs what lies in it", Check: inHooksPath},
+	{
+		Name: "hook-manager", Severity: warn, Comment: "#",
+		Why: "a hook manager reads this file and runs what it names at each commit or push",
+		Paths: []string{
+			".pre-commit-hooks.yaml", "lefthook.y*ml", ".lefthook.y*ml", "lefthook-local.y*ml", ".lefthook-local.y*ml", "lefthook.toml", "lefthook.json", ".lefthook/**",
+			".overcommit.yml", ".overcommit/**", ".lintstagedrc*", "lint-staged.config.*", ".huskyrc*", "husky.config.*", ".simple-git-hooks.*", "simple-git-hooks.*",
+			"captainhook.json", "grumphp.y*ml", "grumphp.yml.dist", "commitlint.config.*", ".commitlintrc*", ".czrc", ".cz.*", "prek.toml", "hk.pkl", ".rusty-hook.toml", "hooks.gradle", ".githooks.*", "git-hooks.nix", ".ghooks*",
+		},
+	},
+	{Name: "pre-commit", Severity: warn, Why: "pre-commit fetches and runs other hooks at the next commit", Paths: []string{".pre-commit-config.y*ml"}, Comment: "#", Check: preCommit},
+	{Name: "git-config", Severity: danger, Why: "git reads settings from this file, and many of them are commands that it runs", Paths: []string{".gitconfig", ".gitconfig.*", ".config/git/**", ".gitconfig.d/**", "gitconfig"}},
+	{
+		Name: "git-settings-command", Severity: warn, Code: true,
+		Why:  "running this sets a git option that makes git itself run programs",
+		Line: `(?i)(git\s+config\b.*|-c\s*['"]?|["'\[])(core\.(hookspath|fsmonitor|sshcommand|pager|editor|gitproxy|askpass|attributesfile|worktree)|filter\.[\w-]+\.(clean|smudge|process)|diff\.(external|[\w-]+\.(textconv|command))|merge\.[\w-]+\.driver|credential\.helper|alias\.[\w-]+|include(if)?\..*path|gpg\.(\w+\.)?program|sequence\.editor|uploadpack\.packobjectshook|protocol\.ext\.allow|url\..*insteadof|init\.templatedir|http\.(sslverify|proxy))`,
+		Has:  []string{"git", "Git", "GIT"},
+	},
+	{Name: "git-attributes", Severity: danger, Why: "git runs the filter, diff or merge driver that this names whenever it reads or writes matching files", Paths: []string{".gitattributes"}, Check: gitAttributes},
+	{Name: "git-modules", Severity: warn, Why: "the next submodule update fetches other code, from where this file says", Paths: []string{".gitmodules"}, Gone: note, Check: gitModules},
+	{Name: "git-ignore-hides", Severity: warn, Why: "the ignore rules of this same change hide it from git status", Check: ignoreHides},
+	{Name: "git-blame-hides", Severity: warn, Why: "git blame leaves out the commits that this lists", Paths: []string{".git-blame-ignore-revs"}},
+
+	// shells, environment, tools that read a file in the folder or home
+	{
+		Name: "shell-start", Severity: danger,
+		Why: "a shell runs this file whenever it starts",
+		Paths: []string{
+			".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".shrc", ".shinit",
+			".config/fish/**", "config.fish", "fish/conf.d/**", ".config/nushell/**", ".elvish/**", ".xonshrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".bashrc.d/**", ".zshrc.d/**", "zsh/.*",
+			"bash.bashrc", "etc/profile", "profile.d/**", "etc/bashrc", "etc/zsh/**", "bashrc", "zshrc", "bash_profile", "zshenv", "dot_bashrc*", "dot_zshrc*", "dot_profile*", "dot_bash_profile*", "microsoft.powershell_profile.ps1", "profile.ps1", ".oh-my-zsh/**",
+		},
+	},
+	{Name: "direnv", Severity: danger, Why: "direnv runs this file in your shell when you enter the folder", Paths: []string{".envrc", ".envrc.*", ".direnvrc", ".direnv/**", ".autoenv", ".autoenv.zsh", ".env.fish", ".in", ".out"}, Not: []string{".envrc.example", ".envrc.sample", ".envrc.template"}},
+	{
+		Name: "tool-start", Severity: danger,
+		Why: "a tool runs this file when it starts in this folder or from this home",
+		Paths: []string{
+			".rprofile", "rprofile.site", ".renviron", ".first.r", ".gdbinit", "gdbinit", ".lldbinit", ".lldbinit-*", ".radare2rc", ".pdbrc", ".pdbrc.py", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".irbrc", ".pryrc", ".iex.exs", ".ghci", ".ocamlinit", ".utoprc", ".sbclrc", ".guile", ".octaverc", ".sqliterc", ".psqlrc", ".myclirc", ".julia/**", ".startup.jl", ".lesskey", ".lessfilter", ".perldb", ".node_repl_rc", ".jshellrc", ".scala-repl", ".predef.sc", ".clojure/**", ".lein/**", ".ipython/**", ".jupyter/**", "jupyter_*config.py", "ipython_config.py", ".sage/**", ".matplotlib/**", ".iterm2/**",
+		},
+	},
+	{
+		Name: "tool-settings", Severity: warn,
+		Why:   "a terminal tool reads this file and may run what it names",
+		Paths: []string{".inputrc", ".editrc", ".tmux.conf", "tmux.conf", ".screenrc", ".wgetrc", ".curlrc", ".dircolors", ".lessrc", ".ackrc", ".ripgreprc", ".fdrc", ".tigrc", ".hgrc", "hgrc", ".hg/**", ".bzr/**", ".svn/**", ".jj/**", ".jjconfig.toml", ".mailrc", ".muttrc", ".msmtprc", ".fetchmailrc", ".procmailrc", ".forward", ".plan", ".starship.toml", "starship.toml", ".zellij.kdl", ".kitty.conf", "kitty.conf", "alacritty.toml", "wezterm.lua", ".wezterm.lua", ".hushlogin", ".lftprc", ".telnetrc", ".selected_editor", ".tmuxinator.yml", ".tmuxp.*", ".config/lazygit/**", ".config/tmux/**", ".tmate.conf", ".nanorc", ".sdkmanrc", ".byobu/**"},
+	},
+	{
+		Name: "environment-file", Severity: warn,
+		Why:   "tools load the variables of this file into what they start, PATH and preload settings included",
+		Paths: []string{".env", ".env.*", "*.env", ".flaskenv", ".environment", "environment.d/**", "etc/environment", ".pam_environment", ".dev.vars", ".ondevice.env", ".secrets", ".runtimeconfig.json"},
+		Not:   []string{".env.example", ".env.sample", ".env.template", ".env.dist", ".env.defaults", ".env.schema", "*.example.env", "example.env", "sample.env", "template.env", "*.md", "*.d.ts"},
+	},
+	{
+		Name: "environment-manager", Severity: warn, Comment: "#",
+		Why:   "the environment manager runs tasks, sets PATH or fetches tools from this when you enter or build",
+		Paths: []string{"mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", ".mise/**", "mise/config.toml", ".config/mise/**", ".config/mise.toml", ".rtx.toml", ".tool-versions", ".asdfrc", "devbox.json", "devenv.nix", "devenv.yaml", "flake.nix", "shell.nix", "default.nix", "*.nix", "guix.scm", "manifest.scm", ".envwrap", ".lando.yml", ".ddev/**", "procfile", "procfile.*", ".foreman", "pixi.toml", "hermit.hcl", "bin/hermit", "bin/activate-hermit", ".prototools", "proto.toml", ".moon/**", "aqua.y*ml", ".aqua/**", "flox/**", ".flox/**", "environment.y*ml", ".condarc", ".volta", "package-manager.json", "vfox.toml", ".vfox.toml", ".exrc.mise"},
+	},
+	{Name: "ssh-home", Severity: danger, Why: "ssh runs commands from its configuration, and a key listed here opens the account", Paths: []string{".ssh/**", "authorized_keys", "authorized_keys2", "ssh_config", "sshd_config", "sshd_config.d/**", "ssh_config.d/**", "ssh/config", ".shosts", ".rhosts", "hosts.equiv"}, Not: []string{".ssh/known_hosts*"}},
+
+	// editors
+	{
+		Name: "editor-task", Severity: danger,
+		Why: "the editor starts what this names when the folder is opened, a file is saved or a key is pressed",
+		Paths: []string{
+			".vscode/tasks.json", ".vscode/launch.json", ".vscode/mcp.json", ".vscode/*.js", ".vscode/*.sh", ".vscode/extensions/**", ".vscode-server/**", ".vscode/c_cpp_properties.json", ".vscode/cmake-kits.json", ".vscode/toolbox.json",
+			".idea/runconfigurations/**", ".run/**", ".idea/workspace.xml", ".idea/externaltools.xml", ".idea/watchertasks.xml", ".idea/tools/**", ".idea/startup.xml", ".idea/terminal.xml", ".idea/externaldependencies.xml",
+			".exrc", ".nvimrc", ".vimrc", "_vimrc", ".nvim.lua", ".nvim/**", ".vim/**", ".gvimrc", ".lvimrc", ".local.vimrc", ".vimspector.json", ".ycm_extra_conf.py", ".config/nvim/**", ".dir-locals.el", ".dir-locals-2.el", ".emacs", ".emacs.d/**", ".spacemacs", ".projectile", ".eclim", ".kakrc", ".kak/**", ".fleet/run.json", ".theia/tasks.json", ".theia/launch.json", ".nova/tasks/**", ".vs/**", ".cursor/tasks.json",
+		},
+	},
+	{Name: "editor-settings", Severity: danger, Why: "editor settings name programs that the editor starts, and can trust the folder or approve agents' tools", Paths: []string{".vscode/settings.json", "*.code-workspace", ".theia/settings.json", ".vscode/*.code-snippets", ".vscode/extensions.json"}, Check: editorSettings},
+	{
+		Name: "editor-project", Severity: warn,
+		Why:   "the editor reads this project file, which can name servers, interpreters and tools to start",
+		Paths: []string{".idea/**", "*.iml", "*.ipr", "*.iws", ".zed/**", ".helix/**", ".fleet/**", ".nova/**", ".luarc.json", ".luarc.jsonc", ".luarc.lua", ".clangd", "compile_commands.json", "compile_flags.txt", ".ccls", ".cquery", "*.sublime-project", "*.sublime-build", "*.sublime-settings", ".sublime/**", "coc-settings.json", ".vim-lsp*", ".neoconf.json", ".nvim-dap*", ".lapce/**", ".settings/**", ".project", ".classpath", ".factorypath", ".externaltoolbuilders/**", "nbproject/**", "*.kdev4", ".kdev4/**", "*.pro.user", ".atom/**", ".brackets.json", "pyrightconfig.json.local", ".lsp/**", ".clj-kondo/**", ".metals/**", ".bloop/**", ".bsp/**", ".swiftpm/**", "*.xcscheme", "*.xcworkspace/**", ".textadept/**", ".lite_project.lua", ".vscodium/**", ".replit", "replit.nix", ".gitpod.y*ml", ".gitpod.dockerfile", ".idx/**", ".codesandbox/**", ".stackblitzrc", "sandbox.config.json", ".glitch*", "*.geany", ".geanyprj", "*.workspace", ".micro/**", ".lem/**"},
+		Not:   []string{".idea/.gitignore", ".idea/codestyles/**", ".idea/inspectionprofiles/**", ".idea/dictionaries/**"},
+	},
+	{Name: "modeline", Severity: note, Why: "an editor that honours modelines sets options from this line", Line: `(?i)\b(vim?|ex):\s*(set?\s.*)?(foldexpr|formatexpr|indentexpr|includeexpr|statusline|makeprg|shell|path|tags)=|-\*-.*\b(eval|mode-command)\s*:`, Has: []string{"vim:", "vi:", "ex:", "-*-"}},
+	{Name: "devcontainer", Severity: danger, Why: "opening the folder in a container runs commands of this file on the host and can mount its folders", Paths: []string{".devcontainer/**", ".devcontainer.json", "devcontainer.json", "devcontainer-feature.json"}, Gone: note},
+
+	// the system
+	{
+		Name: "system-start", Severity: warn,
+		Why:   "installed or opened, this starts a program at boot, at log-in, by the clock or by a click",
+		Paths: []string{"*.service", "*.timer", "*.socket", "*.path", "*.mount", "*.automount", "*.target", "*.desktop", "autostart/**", "launchagents/**", "launchdaemons/**", "crontab", "*.crontab", "cron.d/**", "cron.daily/**", "cron.hourly/**", "cron.weekly/**", "cron.monthly/**", "*.cron", "anacrontab", "init.d/**", "rc.local", "rc.d/**", "inittab", "upstart/**", "udev/rules.d/**", "*.rules.d/**", "systemd/**", "modprobe.d/**", "modules-load.d/**", "tmpfiles.d/**", "sysctl.d/**", "logrotate.d/**", "dbus-1/**", "supervisord.conf", "supervisor/conf.d/**", "*.reg", "*.lnk", "*.scf", "*.url", "*.hta", "*.vbs", "*.wsf", "*.jse", "autorun.inf", "desktop.ini", "*.scpt", "*.applescript", "*.workflow/**", "*.command", "*.webloc", "*.plist.in", "runit/**", "s6/**", "monit.d/**", "monitrc", "*.openrc", "incron.d/**", "*.app/contents/**", "xinetd.d/**", "pacman.d/hooks/**", "apt.conf.d/**", "dpkg.cfg.d/**", "debian/*inst", "debian/*rm", "debian/rules", "debian/control", "*.spec", "pkgbuild", "*.install", "apkbuild", "*.ebuild", "snapcraft.yaml", "*.flatpak.y*ml", "snap/**", "kernel/install.d/**", "*.wants/**"},
+		Not:   []string{"*.spec.*", "spec/*.spec"},
+	},
+	{Name: "launch-list", Severity: warn, Why: "this property list makes the system start a program", Paths: []string{"*.plist"}, Line: `ProgramArguments|<key>Program</key>|RunAtLoad|StartInterval|KeepAlive`},
+	{
+		Name: "system-rights", Severity: warn,
+		Why:   "installed, this file gives an account or a program more rights on the system",
+		Paths: []string{"sudoers", "sudoers.d/**", "doas.conf", "pam.d/**", "polkit-1/**", "*.policy.d/**", "ld.so.preload", "ld.so.conf", "ld.so.conf.d/**", "etc/passwd", "etc/shadow", "etc/group", "etc/hosts", "etc/resolv.conf", "etc/nsswitch.conf", "apparmor.d/**", "selinux/**", "*.te", "seccomp*.json", "security/limits.d/**", "etc/shells", "etc/subuid", "etc/subgid", "*.pkla", "capability.conf", "etc/fstab", "etc/security/**", "securetty"},
+	},
+	{
+		Name: "rights-given-away", Severity: warn, Code: true,
+		Why:  "running this gives a program or an account rights that it keeps afterwards",
+		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID|,\s*0\))|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|authorized_keys`,
+		Has:  []string{"chmod", "setcap", "NOPASSWD", "usermod", "gpasswd", "adduser", "addgroup", "visudo", "chown", "sudoers", "ld.so.preload", "setuid", "setgid", "setenforce", "apparmor_parser", "sysctl", "/proc/sys", "insmod", "modprobe", "iptables", "ufw", "spctl", "csrutil", "ExecutionPolicy", "quarantine", "authorized_keys"},
+	},
+}
