@@ -88,12 +88,14 @@ func (i *Input) View(st style.Style, w int) (string, int) {
 	if w < 2 {
 		return "", 0
 	}
-	from := 0
+	// A character takes a cell or more, save marks that stand on another: no
+	// more than w characters before the cursor can be seen.
+	from := max(0, i.at-w)
 	for Width(string(i.text[from:i.at])) > w-1 {
 		from++
 	}
 	x := Width(string(i.text[from:i.at]))
-	to := len(i.text)
+	to := min(len(i.text), from+w)
 	for Width(string(i.text[from:to])) > w {
 		to--
 	}

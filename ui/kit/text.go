@@ -118,8 +118,8 @@ func Bytes(n int64) string {
 	for i, u := range units {
 		f /= 1024
 		if f < 1023.5 || i == len(units)-1 {
-			if f < 9.95 && f != float64(int64(f)) {
-				return fmt.Sprintf("%.1f %s", f, u)
+			if f < 9.95 {
+				return strings.TrimSuffix(fmt.Sprintf("%.1f", f), ".0") + " " + u
 			}
 			return fmt.Sprintf("%.0f %s", f, u)
 		}
@@ -142,8 +142,9 @@ func Age(d time.Duration) string {
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
 }
 
-// Keep is the first w cells of a line with styles, without a mark.
+// Keep is the first w cells of a line with styles, without a mark. It may be
+// one cell short where a wide character would be cut in two.
 func Keep(s string, w int) string { return ansi.Truncate(s, w, "") }
 
-// Drop is a line with styles without its first n cells.
+// Drop is a line with styles without its first n cells, or one cell more.
 func Drop(s string, n int) string { return ansi.TruncateLeft(s, n, "") }

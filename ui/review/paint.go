@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/charmbracelet/x/ansi"
+
 	"fumehood/diffreview"
 	"fumehood/diffreview/linediff"
 	"fumehood/ui/kit"
@@ -88,6 +90,11 @@ func (p *painter) text(l *diffreview.Line, r row, h *diffreview.Hunk, base, word
 		}
 	}
 	c := canvas{w: w, skip: p.left}
+	if p.left > 0 {
+		// The first cell says that there is something to the left of it.
+		c.b.WriteString(p.st.Control.Render("‹"))
+		c.w--
+	}
 	at := 0
 	marks := p.white || l.Op != ' '
 	for _, s := range diffreview.Visible(raw) {
@@ -127,9 +134,7 @@ func (p *painter) text(l *diffreview.Line, r row, h *diffreview.Hunk, base, word
 	if l.NoEOL {
 		c.put("  (no newline at the end)", base.On(p.st.Muted))
 	}
-	if cut {
-		c.over = true
-	}
+	c.over = c.over || cut
 	return c.done(base, p.st.Control)
 }
 
@@ -159,61 +164,73 @@ func in(rs []linediff.Range, at int) bool {
 	return false
 }
 
-// canvas is one line of w cells, beginning skip cells into what is put.
+// canvas is one line of w cells, beginning skip cells into what is put. Its
+// last cell is held back, since it may have to say that there is more.
 type canvas struct {
-	b       strings.Builder
-	w, skip int
-	x       int // cells put so far, skipped ones included
-	drawn   int
-	over    bool
+	b     strings.Builder
+	w     int
+	skip  int
+	x     int // cells put so far, skipped ones included
+	drawn int
+	last  string // what the last cell has, unless there is more
+	lastW int
+	over  bool
 }
 
 func (c *canvas) put(s string, st style.Style) {
 	if s == "" {
 		return
 	}
-	if c.drawn >= c.w {
-		c.over = true
+	if c.over {
 		c.x += len(s)
 		return
 	}
 	width := kit.Width(s)
-	if c.x >= c.skip && c.drawn+width <= c.w {
+	if c.x >= c.skip && c.lastW == 0 && c.drawn+width < c.w {
 		c.b.WriteString(st.Render(s))
 		c.x += width
 		c.drawn += width
 		return
 	}
 	var part strings.Builder
-	for i, r := range s {
-		n := kit.Width(string(r))
-		if c.x >= c.skip {
-			if c.drawn+n > c.w {
-				c.over = true
-				c.x += len(s) - i
-				break
+	for len(s) > 0 {
+		g, n := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
+		s = s[len(g):]
+		from := c.x
+		c.x += n
+		if from < c.skip {
+			// Not on the screen; of a wide character that straddles the edge, what
+			// would be seen of it is left blank.
+			if n = c.x - c.skip; n <= 0 {
+				continue
 			}
-			part.WriteRune(r)
+			g = strings.Repeat(" ", n)
+		}
+		switch {
+		case n > 0 && (c.lastW > 0 || c.drawn+n > c.w):
+			c.over = true
+			c.b.WriteString(st.Render(part.String()))
+			return
+		case c.lastW > 0 || n > 0 && c.drawn+n == c.w:
+			c.last += st.Render(g)
+			c.lastW += n
+		default:
+			part.WriteString(g)
 			c.drawn += n
 		}
-		c.x += n
 	}
 	c.b.WriteString(st.Render(part.String()))
 }
 
 // done fills the line up and marks what is beyond its ends.
 func (c *canvas) done(base, mark style.Style) string {
-	if n := c.w - c.drawn; n > 0 {
-		c.b.WriteString(base.Render(strings.Repeat(" ", n)))
-	}
-	s := c.b.String()
 	if c.over {
-		s = kit.Keep(s, c.w-1) + mark.Render("›")
+		c.b.WriteString(mark.Render(strings.Repeat(" ", max(0, c.w-1-c.drawn)) + "›"))
+		return c.b.String()
 	}
-	if c.skip > 0 {
-		s = mark.Render("‹") + kit.Drop(s, 1)
-	}
-	return s
+	c.b.WriteString(c.last)
+	c.b.WriteString(base.Render(strings.Repeat(" ", max(0, c.w-c.drawn-c.lastW))))
+	return c.b.String()
 }
 
 // finding is what would happen on this machine, in one sentence.

@@ -42,8 +42,9 @@ type unit struct {
 type fileRows struct {
 	rows   []row
 	units  []unit
-	digits int // of the line numbers
-	width  int // that findings and sentences are wrapped at
+	digits int          // of the line numbers
+	risky  map[int]bool // new line numbers that a finding above note is about
+	width  int          // that findings and sentences are wrapped at
 }
 
 // layOut makes the rows of a file for a width. It is pure and linear in the
@@ -55,6 +56,16 @@ func layOut(f *diffreview.File, w int) *fileRows {
 	}
 	fr := &fileRows{rows: make([]row, 0, n+len(f.Findings)), digits: 2, width: w}
 	byLine, loose := placeFindings(f)
+	for no, xs := range byLine {
+		for _, x := range xs {
+			if f.Findings[x].Severity.Rank() > diffreview.Note.Rank() {
+				if fr.risky == nil {
+					fr.risky = map[int]bool{}
+				}
+				fr.risky[no] = true
+			}
+		}
+	}
 	if f.Whole != "" && !wholeIsHunk(f) {
 		fr.open(f.Whole, -1)
 	}
@@ -143,7 +154,7 @@ func (fr *fileRows) find(hunk, line int) int {
 // path, the mode or a line that no hunk shows stand at the head of the file.
 func placeFindings(f *diffreview.File) (byLine map[int][]int, loose []int) {
 	for i, x := range f.Findings {
-		if f.HunkAt(x.Line) == nil {
+		if !shown(f, x.Line) {
 			loose = append(loose, i)
 			continue
 		}
@@ -156,6 +167,13 @@ func placeFindings(f *diffreview.File) (byLine map[int][]int, loose []int) {
 		return f.Findings[loose[i]].Severity.Rank() > f.Findings[loose[j]].Severity.Rank()
 	})
 	return byLine, loose
+}
+
+// shown says whether a hunk shows a line of the new side. Hunks are in order,
+// and a file may have as many as findings: so it halves instead of walking.
+func shown(f *diffreview.File, line int) bool {
+	i := sort.Search(len(f.Hunks), func(i int) bool { return f.Hunks[i].NewStart+f.Hunks[i].NewLines > line })
+	return line > 0 && i < len(f.Hunks) && line >= f.Hunks[i].NewStart
 }
 
 // about says in sentences what lines can't show.

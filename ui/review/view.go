@@ -188,7 +188,7 @@ func (m *Model) diffLines(w, h int) []string {
 		case rowUnit:
 			out = append(out, m.unitHead(f, fr, r, sel, cu, w))
 		case rowLine:
-			out = append(out, p.line(r, sel, m.lineRisk(f, r)))
+			out = append(out, p.line(r, sel, fr.risky[f.Hunks[r.hunk].Lines[r.line].New]))
 		case rowFinding:
 			out = append(out, p.finding(r, sel))
 		case rowInfo:
@@ -202,19 +202,6 @@ func (m *Model) diffLines(w, h int) []string {
 }
 
 func (m *Model) inListOnly() bool { return m.narrow() && m.inList }
-
-func (m *Model) lineRisk(f *diffreview.File, r row) bool {
-	if len(f.Findings) == 0 {
-		return false
-	}
-	no := f.Hunks[r.hunk].Lines[r.line].New
-	for i := range f.Findings {
-		if x := &f.Findings[i]; x.Line == no && no > 0 && x.Severity.Rank() > diffreview.Note.Rank() {
-			return true
-		}
-	}
-	return false
-}
 
 func (m *Model) fileHead(f *diffreview.File, w int) string {
 	right := fmt.Sprintf("+%d −%d  %s ", f.Added, f.Removed, kit.Safe(string(f.Status)))
@@ -239,7 +226,7 @@ func (m *Model) unitHead(f *diffreview.File, fr *fileRows, r row, sel bool, cu u
 			name += fmt.Sprintf("  lines %d to %d", h.NewStart, h.NewStart+max(0, h.NewLines-1))
 		}
 	}
-	v := verdictOf(f, u.id)
+	v := m.verdict(u.id)
 	state := "undecided"
 	st := m.ctx.Styles
 	tint := st.Muted

@@ -1,0 +1,125 @@
+package kit
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/ui/style"
+)
+
+func press(text string) tea.KeyPressMsg {
+	return tea.KeyPressMsg{Code: []rune(text)[0], Text: text}
+}
+
+func TestInputEditsWithinItsBounds(t *testing.T) {
+	var in Input
+	for _, k := range []string{"a", "b", "c"} {
+		in.Key(press(k))
+	}
+	in.Key(tea.KeyPressMsg{Code: tea.KeyLeft})
+	in.Key(tea.KeyPressMsg{Code: tea.KeyBackspace})
+	in.Paste("x\x1b[31m\ny\n")
+	if got, want := in.String(), "ax\ufffd[31m yc"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	in.Key(tea.KeyPressMsg{Code: 'w', Mod: tea.ModCtrl})
+	if got, want := in.String(), "ax\ufffd[31m c"; got != want {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if in.Key(tea.KeyPressMsg{Code: 'x', Mod: tea.ModAlt}) {
+		t.Fatal("got alt+x taken as text, want it left alone")
+	}
+	in.Set("")
+	in.Paste(strings.Repeat("z", 3*maxInput))
+	if got := len(in.String()); got != maxInput {
+		t.Fatalf("got %d characters, want at most %d", got, maxInput)
+	}
+	for w := range 20 {
+		s, x := in.View(style.Style{}, w)
+		if Width(s) > w || x > w {
+			t.Fatalf("got a field of %d cells and a cursor at %d, want %d cells", Width(s), x, w)
+		}
+	}
+}
+
+func TestListKeepsItsCursorInTheWindow(t *testing.T) {
+	var l List
+	for _, c := range []struct{ move, n, h int }{{5, 10, 3}, {100, 10, 3}, {-3, 10, 3}, {0, 2, 3}, {0, 0, 3}, {1, 1, 0}, {-100, 50, 7}} {
+		l.Move(c.move, c.n)
+		from, to := l.Window(c.n, c.h)
+		if from < 0 || to > c.n || to-from > c.h || c.n > 0 && c.h > 0 && (l.At < from || l.At >= to) {
+			t.Errorf("%+v: got window %d to %d with the cursor at %d", c, from, to, l.At)
+		}
+	}
+}
+
+func TestWidthsAreExact(t *testing.T) {
+	for _, s := range []string{"", "abc", "字字字", "é", "\x1b[31mred\x1b[m text", "👩\u200d🚀x"} {
+		for w := range 12 {
+			if got := Width(Fit(s, w)); got != w {
+				t.Errorf("Fit(%q, %d): got %d cells", s, w, got)
+			}
+			if got := Width(Right(s, w)); got != w {
+				t.Errorf("Right(%q, %d): got %d cells", s, w, got)
+			}
+			if got := Width(Ends(s, "ab", w)); got > w {
+				t.Errorf("Ends(%q, %d): got %d cells", s, w, got)
+			}
+		}
+	}
+}
+
+func TestNumbersInWords(t *testing.T) {
+	for got, want := range map[string]string{
+		Count(1204): "1,204", Count(-1234567): "-1,234,567", Count(7): "7", Plural(1, "file"): "1 file", Plural(1000, "file"): "1,000 files",
+		Bytes(412): "412 B", Bytes(18 << 20): "18 MiB", Bytes(1536): "1.5 KiB", Bytes(1<<63 - 1): "8 EiB", Bytes(1024*1024 - 1): "1 MiB",
+		Age(-time.Second): "0s", Age(59 * time.Second): "59s", Age(12 * time.Minute): "12m", Age(47 * time.Hour): "47h", Age(72 * time.Hour): "3d",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAQuestionWithoutASafeAnswerHasNoDefault(t *testing.T) {
+	a := &Ask{Choices: []Choice{{Key: "y", Grave: true}}}
+	a.View(40, 5)
+	if _, ok := Dispatch(a.Keys(), tea.KeyPressMsg{Code: tea.KeyEnter}); ok || a.Done() {
+		t.Fatal("got enter to answer a grave question, want it to do nothing")
+	}
+}
+
+func TestAGraveAnswerIsOffUntilTheQuestionWasDrawn(t *testing.T) {
+	yes := 0
+	a := &Ask{Lines: []string{"x"}, Choices: []Choice{{Key: "n"}, {Key: "y", Grave: true, Do: func() tea.Cmd { yes++; return nil }}}}
+	Dispatch(a.Keys(), press("y"))
+	if yes != 0 || a.Done() {
+		t.Fatal("got an answer to a question that was never on the screen")
+	}
+	a.View(40, 5)
+	Dispatch(a.Keys(), press("y"))
+	if yes != 1 || !a.Done() {
+		t.Fatalf("got %d answers, want 1", yes)
+	}
+}
+
+func TestTheLogIsBounded(t *testing.T) {
+	var l Toasts
+	for range 3 * maxLog {
+		l.Add(time.Time{}, "x", false)
+	}
+	if len(l.Log) != maxLog {
+		t.Fatalf("got %d messages, want %d", len(l.Log), maxLog)
+	}
+}
+
+func TestASCIIKeepsWidthsAndSequences(t *testing.T) {
+	in := "\x1b[31m✓ ─│▸\x1b[m 字é👩\u200d🚀"
+	out := ASCII(in)
+	if !isASCII(out) || !strings.HasPrefix(out, "\x1b[31mv -|>\x1b[m ") {
+		t.Fatalf("got %q", out)
+	}
+}
