@@ -1,0 +1,191 @@
+package ui_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/session"
+	"fumehood/ui"
+	"fumehood/ui/uitest"
+)
+
+// childEnv makes the test binary open the workbench, on the terminal that it
+// was started on.
+const childEnv = "FUMEHOOD_TEST_WORKBENCH"
+
+func TestMain(m *testing.M) {
+	if how := os.Getenv(childEnv); how != "" {
+		if err := ui.Run(context.Background(), child{uitest.Sample(time.Now()), how}, ui.Options{Repo: "/home/ada/src/api-server"}); err != nil {
+			fmt.Fprintln(os.Stderr, "ended with", err)
+			os.Exit(3)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+type child struct {
+	*uitest.Backend
+	how string
+}
+
+// Detail is where the child panics, in a Cmd, once the screen stands.
+func (c child) Detail(ctx context.Context, id string) (session.Detail, error) {
+	if c.how == "panic" {
+		panic("made up by the test")
+	}
+	return c.Backend.Detail(ctx, id)
+}
+
+// terminal is a pty with what was written to it.
+type terminal struct {
+	master *os.File
+	mu     sync.Mutex
+	out    bytes.Buffer
+	done   chan struct{}
+}
+
+func openTerminal(t *testing.T) (*terminal, *os.File) {
+	t.Helper()
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("got %v, want a pseudo terminal", err)
+	}
+	fd := int(master.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("got %v, want the other end of the pseudo terminal", err)
+	}
+	tt := &terminal{master: master, done: make(chan struct{})}
+	go func() {
+		defer close(tt.done)
+		b := make([]byte, 4096)
+		for {
+			n, err := master.Read(b)
+			tt.mu.Lock()
+			tt.out.Write(b[:n])
+			tt.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return tt, slave
+}
+
+func (t *terminal) text() []byte {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return bytes.Clone(t.out.Bytes())
+}
+
+// within waits for a condition, to a deadline.
+func within(t *testing.T, d time.Duration, what string, ok func() bool) {
+	t.Helper()
+	end := time.Now().Add(d)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		if time.Now().After(end) {
+			t.Fatalf("got no %s within %v", what, d)
+		}
+		<-tick.C
+	}
+}
+
+func TestTheTerminalIsLeftAsItWas(t *testing.T) {
+	cases := []struct {
+		how    string
+		end    func(p *os.Process, tt *terminal) error
+		status int
+	}{
+		{"quit", func(_ *os.Process, tt *terminal) error { _, err := tt.master.WriteString("q"); return err }, 0},
+		{"ctrl+c", func(_ *os.Process, tt *terminal) error { _, err := tt.master.WriteString("\x03"); return err }, 0},
+		{"term", func(p *os.Process, _ *terminal) error { return p.Signal(syscall.SIGTERM) }, 0},
+		{"int", func(p *os.Process, _ *terminal) error { return p.Signal(syscall.SIGINT) }, 0},
+		{"hup", func(p *os.Process, _ *terminal) error { return p.Signal(syscall.SIGHUP) }, 0},
+		{"panic", func(*os.Process, *terminal) error { return nil }, 3},
+	}
+	for _, c := range cases {
+		t.Run(c.how, func(t *testing.T) {
+			tt, slave := openTerminal(t)
+			defer tt.master.Close()
+			before, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), childEnv+"="+c.how, "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8")
+			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- cmd.Wait() }()
+			if c.how != "panic" {
+				within(t, 20*time.Second, "screen", func() bool { return bytes.Contains(tt.text(), []byte("claude-1")) })
+			}
+			if err := c.end(cmd.Process, tt); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case err := <-ended:
+				var exit *exec.ExitError
+				got := 0
+				if errors.As(err, &exit) {
+					got = exit.ExitCode()
+				}
+				if got != c.status {
+					t.Errorf("got exit status %d, want %d:\n%q", got, c.status, tt.text())
+				}
+			case <-time.After(20 * time.Second):
+				_ = cmd.Process.Kill() // ours; the test has failed already
+				t.Fatalf("got no end within 20s:\n%q", tt.text())
+			}
+			after, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *before != *after {
+				t.Errorf("got terminal settings %+v, want %+v", *after, *before)
+			}
+			slave.Close()
+			<-tt.done
+			out := tt.text()
+			// Each mode that was set is reset, in that order.
+			for _, mode := range []string{"?1049", "?1002", "?1006", "?2004"} {
+				set, reset := bytes.LastIndex(out, []byte("\x1b["+mode+"h")), bytes.LastIndex(out, []byte("\x1b["+mode+"l"))
+				if set >= 0 && reset < set {
+					t.Errorf("got mode %s left on:\n%q", mode, out[max(0, len(out)-400):])
+				}
+			}
+			if hide, show := bytes.LastIndex(out, []byte("\x1b[?25l")), bytes.LastIndex(out, []byte("\x1b[?25h")); hide >= 0 && show < hide {
+				t.Errorf("got the cursor left hidden")
+			}
+			if !bytes.Contains(out, []byte("\x1b[?1049h")) && c.how != "panic" {
+				t.Errorf("got no full screen, want the test to have seen one")
+			}
+		})
+	}
+}
