@@ -435,7 +435,7 @@ func TestQuitLeavesSessionsAlone(t *testing.T) {
 
 func TestBeginsWhereItWasAskedTo(t *testing.T) {
 	d, _ := open(t, 120, 40, func(_ *uitest.Backend, o *ui.Options) { o.Place, o.Session = "terminal", "nightly" })
-	d.See("› nightly", "The command has ended")
+	d.See("› nightly", "■ exit 0.  Its last screen stays")
 	d, _ = open(t, 120, 40, func(_ *uitest.Backend, o *ui.Options) { o.Place = "review" })
 	d.See("› claude-1", "0/10 decided")
 	d, _ = open(t, 120, 40, func(b *uitest.Backend, o *ui.Options) { o.Place, b.Rows = "start", nil })

@@ -173,7 +173,7 @@ func TestAPictureOfAnotherSessionIsDropped(t *testing.T) {
 
 func TestAnEndedSessionKeepsItsScreenAndRunsAgain(t *testing.T) {
 	d, b := open(t, 80, 24, func(_ *uitest.Backend, o *ui.Options) { o.Place, o.Session = "terminal", "c3" })
-	d.See("$ make nightly", "The command has ended")
+	d.See("$ make nightly", "■ exit 0.  Its last screen stays")
 	b.Called()
 	d.Press("x")
 	if got := calls(b, "Keys"); len(got) != 0 {
@@ -261,12 +261,29 @@ func TestTheCursorIsTheAgents(t *testing.T) {
 func TestASessionThatEndsLetsTheFrameHaveItsKeys(t *testing.T) {
 	d, b := inTerminal(t)
 	b.With(func(b *uitest.Backend) {
-		f := b.Screens["a1"]
-		f.Gen, f.Ended, f.State = f.Gen+1, true, session.StateLimit
-		b.Screens["a1"] = f
+		for i := range b.Rows {
+			if b.Rows[i].ID == "a1" {
+				b.Rows[i].Live, b.Rows[i].State = false, session.StateLimit
+				b.Rows[i].Limit = &session.Limit{Name: "session time", Value: "8 h", Used: "8 h"}
+			}
+		}
+		b.Fail = map[string]error{"Frame": errors.New("the session is not running")}
 	})
 	d.Settle()
-	d.See("A limit has ended it")
+	d.See("Shall I run the migration?", "! session time 8 h (used 8 h).  Its last screen stays")
+	d.NotSee("does not answer")
 	d.Press("5")
-	d.See("LAYER")
+	d.See("nothing runs")
+}
+
+func TestASessionThatHasNoScreenAnyMoreSaysSo(t *testing.T) {
+	d, b := open(t, 80, 24, func(b *uitest.Backend, o *ui.Options) {
+		o.Place, o.Session = "terminal", "c3"
+		b.Fail = map[string]error{"Frame": errors.New("the session is not running")}
+	})
+	d.See("Nothing runs in this session now.", "■ exit 0", "R run again")
+	d.Advance(10_000_000_000)
+	d.See("Nothing runs in this session now.")
+	d.Press("R")
+	same(t, calls(b, "Resume"), `Resume c3 [] 80x19`)
 }

@@ -113,58 +113,13 @@ func (m *Model) row(s session.Summary, w int, at bool) string {
 	if i := strings.LastIndexByte(repo, '/'); i >= 0 && c.repo < 20 {
 		repo = repo[i+1:]
 	}
-	before, mid, after := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, State(s),
+	before, mid, after := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, kit.State(s),
 		kit.Age(m.ctx.Clock.Now().Sub(s.Created)), changes(s), kit.Safe(s.LastLine))
 	if at {
 		return m.ctx.Styles.Selection.Render(kit.Fit(kit.Keep(" ▸ "+before+mid+after, w), w))
 	}
 	// The state is the one coloured cell; its words carry the meaning.
-	return kit.Keep("   "+before+StateStyle(m.ctx.Styles, s).Render(mid)+after, w)
-}
-
-// State says in a few cells how a session stands.
-func State(s session.Summary) string {
-	switch s.State {
-	case session.StatePreparing:
-		return "… preparing"
-	case session.StateRunning:
-		return "▶ running"
-	case session.StateWaiting:
-		return "● waits for you"
-	case session.StateExited:
-		if s.Signal != "" {
-			return "■ " + kit.Safe(s.Signal)
-		}
-		if s.ExitCode != nil {
-			return fmt.Sprintf("■ exit %d", *s.ExitCode)
-		}
-		return "■ ended"
-	case session.StateStopped:
-		return "■ stopped"
-	case session.StateLimit:
-		if s.Limit != nil {
-			return kit.Safe("! " + s.Limit.Name + " " + s.Limit.Value)
-		}
-		return "! limit"
-	case session.StateFailed:
-		return "✗ failed"
-	}
-	return kit.Safe("? " + string(s.State))
-}
-
-// StateStyle is the colour that goes with State.
-func StateStyle(st *style.Styles, s session.Summary) style.Style {
-	switch s.State {
-	case session.StateWaiting:
-		return st.Waiting
-	case session.StateRunning, session.StatePreparing:
-		return st.Running
-	case session.StateLimit:
-		return st.Warn
-	case session.StateFailed:
-		return st.Danger
-	}
-	return st.Ended
+	return kit.Keep("   "+before+kit.StateStyle(m.ctx.Styles, s).Render(mid)+after, w)
 }
 
 func changes(s session.Summary) string {

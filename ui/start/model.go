@@ -185,9 +185,16 @@ func (m *Model) takePolicies(names []string) tea.Cmd {
 
 // start makes the session, if what it would be has been on the screen.
 func (m *Model) start() tea.Cmd {
-	switch {
-	case m.creating:
+	if m.creating {
 		return nil
+	}
+	r := m.request()
+	if r.Agent == "command" && len(r.Command) == 0 {
+		m.at = fieldCommand
+		m.ctx.Fail(errors.New("no command: write the one to run"))
+		return nil
+	}
+	switch {
 	case !m.shown:
 		m.ctx.Say("still reading the repository: enter again when it is shown")
 		return nil
@@ -196,12 +203,6 @@ func (m *Model) start() tea.Cmd {
 		return nil
 	case m.preview.Err != "":
 		m.ctx.Fail(errors.New("not started: " + m.preview.Err))
-		return nil
-	}
-	r := m.request()
-	if r.Agent == "command" && len(r.Command) == 0 {
-		m.at = fieldCommand
-		m.ctx.Fail(errors.New("no command: write the one to run"))
 		return nil
 	}
 	ctx, cancel := context.WithCancel(m.ctx.Base)

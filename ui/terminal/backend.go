@@ -11,6 +11,8 @@ import (
 type Backend interface {
 	// Frame gives the newest picture after since, waiting for one if need be.
 	Frame(ctx context.Context, id string, since uint64, offset int) (session.Frame, error)
+	// Detail tells a session that has ended from one that does not answer.
+	Detail(ctx context.Context, id string) (session.Detail, error)
 	Keys(ctx context.Context, id string, keys []session.Key) error
 	Paste(ctx context.Context, id, text string) error
 	Mouse(ctx context.Context, id string, m session.Mouse) error

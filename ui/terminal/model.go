@@ -28,6 +28,12 @@ type (
 		Frame   session.Frame
 		Err     error
 	}
+	detailMsg struct {
+		Session string
+		Gen     int
+		Detail  session.Detail
+		Err     error
+	}
 	sentMsg struct {
 		Session string
 		Gen     int
@@ -69,7 +75,8 @@ type Model struct {
 	size   isolate.Size
 
 	frame  session.Frame
-	have   bool
+	have   bool             // frame is a picture of this session
+	ended  *session.Summary // how it ended, once that is known
 	err    error
 	gen    int // of the one outstanding request for a frame
 	cancel context.CancelFunc
@@ -106,14 +113,16 @@ func (m *Model) Grab() bool {
 // Full says that the pane wants the whole window.
 func (m *Model) Full() bool { return m.full && m.id != "" }
 
-func (m *Model) over() bool { return m.have && m.frame.Ended || !m.have && m.err != nil }
+func (m *Model) over() bool {
+	return m.ended != nil || m.have && m.frame.Ended || !m.have && m.err != nil
+}
 
 // Enter shows a session's screen.
 func (m *Model) Enter(id string) tea.Cmd {
 	m.active = true
 	if id != m.id {
 		m.id = id
-		m.frame, m.have, m.err = session.Frame{}, false, nil
+		m.frame, m.have, m.err, m.ended = session.Frame{}, false, nil, nil
 		m.asked, m.offset, m.found = 0, 0, -1
 		m.in = queue{}
 		m.inGen++
@@ -171,6 +180,10 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		if msg.Gen == m.gen {
 			return m.again()
 		}
+	case detailMsg:
+		if msg.Gen == m.gen && msg.Session == m.id {
+			return m.judge(msg)
+		}
 	case sentMsg:
 		return m.sent(msg)
 	case resumeMsg:
@@ -197,23 +210,42 @@ func (m *Model) show(msg frameMsg) tea.Cmd {
 			return nil
 		}
 		m.err = msg.Err
-		if m.have && m.frame.Ended {
-			return nil
-		}
-		return m.ctx.Clock.After(retryAfter, retryMsg{Gen: m.gen})
+		return m.loadDetail()
 	}
-	m.err = nil
+	m.err, m.ended = nil, nil
 	m.frame, m.have = msg.Frame, true
 	if m.mode == scrolling || m.mode == searching {
 		// The supervisor holds the view within what there is.
 		m.offset = msg.Frame.Offset
 	}
 	m.tellRequests()
-	if m.frame.Ended || m.offset > 0 {
+	if m.frame.Ended {
+		return m.loadDetail()
+	}
+	if m.offset > 0 {
 		// Scrolled back, the view stands still: nothing moves under the eye.
 		return nil
 	}
 	return m.ask(m.frame.Gen)
+}
+
+// loadDetail asks how a session stands that gives no picture any more.
+func (m *Model) loadDetail() tea.Cmd {
+	id, gen := m.id, m.gen
+	return func() tea.Msg {
+		d, err := m.backend.Detail(m.ctx.Base, id)
+		return detailMsg{Session: id, Gen: gen, Detail: d, Err: err}
+	}
+}
+
+// judge tells the end of a session, of which the last picture stays, from a
+// session that only does not answer, which is asked again.
+func (m *Model) judge(msg detailMsg) tea.Cmd {
+	if msg.Err == nil && !msg.Detail.Live {
+		m.ended, m.err = &msg.Detail.Summary, nil
+		return nil
+	}
+	return m.ctx.Clock.After(retryAfter, retryMsg{Gen: m.gen})
 }
 
 // tellRequests names what the inside asked of the outer terminal. Nothing of
@@ -267,6 +299,6 @@ func (m *Model) resumed(msg resumeMsg) tea.Cmd {
 	if msg.Session != m.id {
 		return nil
 	}
-	m.frame, m.have, m.err, m.offset = session.Frame{}, false, nil, 0
+	m.frame, m.have, m.err, m.ended, m.offset = session.Frame{}, false, nil, nil, 0
 	return m.again()
 }

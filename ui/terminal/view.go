@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"fumehood/session"
 	"fumehood/ui/kit"
 	"fumehood/ui/style"
 )
@@ -19,6 +18,9 @@ func (m *Model) View(w, h int) (string, *tea.Cursor) {
 		return "\n   " + st.Strong.Render("No session.") + "\n\n   Its terminal would be here. " + st.Key.Render("n") + " makes one.", nil
 	}
 	if !m.have {
+		if m.ended != nil {
+			return "\n   " + st.Strong.Render("Nothing runs in this session now.") + "\n\n   " + m.how() + "\n   Its workspace is there: to review, and to run in again.", nil
+		}
 		if m.err != nil {
 			return strings.Join(append([]string{"", "   " + st.Strong.Render("Its terminal can't be shown.")},
 				kit.Indent(kit.Wrap(kit.Safe(m.err.Error()), max(1, w-6)), "   ")...), "\n"), nil
@@ -76,27 +78,28 @@ func (m *Model) foot(w int) []string {
 			text += "   searching…"
 		}
 		return []string{st.StatusBar.Render(kit.Fit(text, w))}
-	case m.frame.Ended:
-		return []string{st.StatusBar.Render(kit.Fit(" "+ended(m.frame)+". Its last screen stays; the workspace is there to review.", w))}
+	case m.over():
+		return []string{st.StatusBar.Render(kit.Fit(" "+m.how()+"  Its last screen stays; the workspace is there to review.", w))}
 	case m.err != nil:
 		return []string{st.Error.Render(kit.Fit(" the session does not answer: "+kit.Safe(m.err.Error())+"; asking again", w))}
 	}
 	return nil
 }
 
-func ended(f session.Frame) string {
-	switch f.State {
-	case session.StateExited:
-		return "The command has ended"
-	case session.StateStopped:
-		return "The session was stopped"
-	case session.StateLimit:
-		return "A limit has ended it"
-	case session.StateFailed:
-		return "It could not run"
-	case session.StatePreparing, session.StateRunning, session.StateWaiting:
+// how says how the session ended.
+func (m *Model) how() string {
+	if m.ended == nil {
+		return "The session has ended."
 	}
-	return "The session has ended"
+	s := *m.ended
+	text := kit.State(s)
+	if s.Limit != nil {
+		text += kit.Safe(" (used " + s.Limit.Used + ")")
+	}
+	if s.Error != "" {
+		text += ": " + kit.Safe(s.Error)
+	}
+	return text + "."
 }
 
 // Menu says that the one-key menu is open.
