@@ -170,6 +170,7 @@ func (b *Backend) Frame(ctx context.Context, id string, since uint64, offset int
 			b.mu.Unlock()
 			return session.Frame{}, err
 		}
+		err = b.Fail["Frame"]
 	}
 }
 
