@@ -85,6 +85,9 @@ type Request struct {
 	TTY     bool
 	Size    isolate.Size
 	Timeout time.Duration // overrides limits.run_time when not 0
+	Env     []string      // variables beside the allow-list, NAME=VALUE
+	Hold    bool          // the command begins when the first client has come
+	Bound   bool          // a captured command ends when that client goes
 }
 
 // Preview is what a new session would bring in and be able to do, before it exists.

@@ -163,3 +163,19 @@ func TestLastWordsAreNeverLost(t *testing.T) {
 		}
 	}
 }
+
+// ptyCommand starts a shell command on a new pty and returns its outer end.
+func ptyCommand(t *testing.T, script string) (*os.File, *exec.Cmd) {
+	t.Helper()
+	outer, inner, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sh", "-c", script)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inner, inner, inner
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inner.Close()
+	return outer, cmd
+}

@@ -71,7 +71,10 @@ func (b *bench) ok(err error) {
 func (b *bench) host(args ...string) string { b.t.Helper(); return b.gitIn(b.repo, args...) }
 
 // inside runs git in the workspace as the agent would.
-func (b *bench) inside(args ...string) string { b.t.Helper(); return b.gitIn(b.dirs.Workspace, args...) }
+func (b *bench) inside(args ...string) string {
+	b.t.Helper()
+	return b.gitIn(b.dirs.Workspace, args...)
+}
 
 func (b *bench) gitIn(dir string, args ...string) string {
 	b.t.Helper()

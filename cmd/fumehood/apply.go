@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"fumehood/diffreview"
+	"fumehood/session"
+)
+
+func applyCommand() *cobra.Command {
+	var o session.ApplyOptions
+	var only []string
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "apply [ID]",
+		Short: "Write what is approved to the repository's work tree, all or nothing",
+		Long: "Writes what is approved of the session's newest snapshot: byte for byte, nothing else, all or nothing\n" +
+			"even over a crash; \"fumehood undo\" takes it back. With --all a fresh snapshot is taken and every undecided hunk\n" +
+			"approved first, except those under a warn or danger finding, which are listed; name a rule with\n" +
+			"--accept-risk to approve its findings too. A file that changed on the host since the copy is a conflict:\n" +
+			"nothing is written (exit status 1) unless --skip-conflicts leaves such files out.",
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			d, err := sessionOf(cmd, h, args)
+			if err != nil {
+				return err
+			}
+			if len(o.AcceptRisk) > 0 && !o.All {
+				return errors.New("--accept-risk only means something together with --all")
+			}
+			if len(only) > 0 {
+				if o.Only, err = session.Pathspec(only); err != nil {
+					return err
+				}
+			}
+			res, err := h.Apply(cmd.Context(), d, o)
+			return printApplied(cmd.OutOrStdout(), res, err, asJSON, o.DryRun, "applied")
+		},
+	}
+	c.Flags().BoolVar(&o.All, "all", false, "approve every undecided hunk first, except risky ones")
+	c.Flags().StringArrayVar(&o.AcceptRisk, "accept-risk", nil, "with --all: approve findings of this rule too (repeatable)")
+	c.Flags().StringArrayVar(&only, "only", nil, "only paths that fit this pathspec; :(literal) for odd names (repeatable)")
+	c.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "say what would be written; write and record nothing")
+	c.Flags().BoolVar(&o.SkipConflicts, "skip-conflicts", false, "leave out files that changed on the host")
+	c.Flags().StringVar(&o.Repo, "repo", "", "the repository moved to this folder")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+func undoCommand() *cobra.Command {
+	var asJSON bool
+	var repo string
+	c := &cobra.Command{
+		Use:   "undo [ID]",
+		Short: "Take the newest apply back, if the files are still as it left them",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			d, err := sessionOf(cmd, h, args)
+			if err != nil {
+				return err
+			}
+			res, err := h.Undo(cmd.Context(), d, repo)
+			return printApplied(cmd.OutOrStdout(), res, err, asJSON, false, "restored")
+		},
+	}
+	c.Flags().StringVar(&repo, "repo", "", "the repository moved to this folder")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// printApplied prints an outcome and turns it into a status: 0 done, 1 conflict
+// or nothing to do, 125 anything else.
+func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool, verb string) error {
+	known := err == nil || errors.Is(err, session.ErrConflict) || errors.Is(err, session.ErrNothing) || errors.Is(err, session.ErrNothingToUndo)
+	if !known {
+		return err
+	}
+	if asJSON {
+		if jerr := printJSON(w, res); jerr != nil {
+			return jerr
+		}
+	} else {
+		if dry {
+			verb = "would be " + verb
+		}
+		if err == nil {
+			for _, p := range res.Applied {
+				fmt.Fprintf(w, "%s  %s\n", verb, diffreview.SafeName(p))
+			}
+		}
+		for _, c := range res.Conflicts {
+			fmt.Fprintf(w, "conflict  %s: %s\n", diffreview.SafeName(c.Path), visible(c.Why))
+		}
+		for _, s := range res.Skipped {
+			fmt.Fprintf(w, "skipped  %s: %s\n", diffreview.SafeName(s.Path), visible(s.Why))
+		}
+	}
+	if err != nil {
+		return &exitError{code: exitConflict, err: err}
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"fumehood/session"
+	"fumehood/session/demo"
+)
+
+func demoCommand() *cobra.Command {
+	var plain bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "Run a scripted agent on a throw-away repository, and show what comes of it",
+		Long: "Makes a throw-away repository and runs a scripted agent on it that does some work and tries every wall.\n" +
+			"On a terminal the workbench opens on it; with --plain, or without a terminal, the session, what was\n" +
+			"refused and the diff are printed, and everything is removed again.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			d, err := demo.Make(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if !plain && isTerminal(os.Stdin) && isTerminal(os.Stdout) {
+				return demoWorkbench(cmd, h, d)
+			}
+			err = demoPlain(cmd.Context(), cmd.OutOrStdout(), h, d)
+			os.RemoveAll(d.Dir)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&plain, "plain", false, "print instead of opening the workbench")
+	return c
+}
+
+func demoRequest(d *demo.Demo) (session.Request, error) {
+	argv, err := session.AgentCommand("demo")
+	return session.Request{
+		Repo: d.Repo, Policy: "default", Agent: "demo", Command: argv,
+		Env: []string{"DEMO_CANARY=" + d.Canary},
+	}, err
+}
+
+func demoWorkbench(cmd *cobra.Command, h *session.Host, d *demo.Demo) error {
+	req, err := demoRequest(d)
+	if err != nil {
+		return err
+	}
+	req.TTY, req.Size = true, terminalSize()
+	id, err := h.Create(cmd.Context(), req, nil)
+	if err != nil {
+		os.RemoveAll(d.Dir)
+		return err
+	}
+	err = workbench(cmd, d.Repo, id, "terminal")
+	fmt.Fprintf(cmd.ErrOrStderr(), "the demo's repository is %s, its session %s; when done: fumehood rm --force %s; rm -r %s\n", d.Repo, id, id, d.Dir)
+	return err
+}
+
+func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) error {
+	req, err := demoRequest(d)
+	if err != nil {
+		return err
+	}
+	req.Hold, req.Bound = true, true
+	id, err := h.Create(ctx, req, nil)
+	if err != nil {
+		return err
+	}
+	dir := h.Root.Dir(id)
+	defer func() {
+		if err := h.Remove(ctx, dir, true); err != nil {
+			fmt.Fprintf(os.Stderr, "fumehood: remove the demo's session: %v\n", err)
+		}
+	}()
+	det, err := h.DetailOf(ctx, dir)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "session %s of %s\n\nWalls, as read from outside before the agent began:\n", id, d.Repo)
+	for _, f := range det.Layers {
+		mark := "ok"
+		if !f.OK {
+			mark = "NOT IN FORCE"
+		}
+		fmt.Fprintf(w, "  %-10s  %-34s %-28s %s\n", f.Layer, visible(f.What), visible(f.Value), mark)
+	}
+	fmt.Fprintf(w, "\nThe agent, in its own words:\n\n")
+	var out bytes.Buffer
+	v := session.NewVisibleWriter(io.MultiWriter(w, &out))
+	end, err := session.Attach(ctx, dir, session.Streams{Out: v, Err: v})
+	if err != nil {
+		return err
+	}
+	v.Flush()
+	fmt.Fprintf(w, "\nended with status %d; the rest is read from outside\n\n", end.Code)
+	bad := end.Code != 0
+	for _, c := range d.Checks(out.Bytes(), dir.Workspace()) {
+		mark := "ok "
+		if !c.OK {
+			mark, bad = "BAD", true
+		}
+		fmt.Fprintf(w, "  %s %s (%s)\n", mark, c.What, visible(c.Detail))
+	}
+	r, err := h.Review(ctx, dir, true)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nWhat would come back, if you approved it:\n\n")
+	if err := writeDiff(w, r.Set); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nNothing was written to the repository. \"fumehood demo\" on a terminal opens this in the workbench.\n")
+	if bad {
+		return &exitError{code: exitConflict, err: fmt.Errorf("the demo did not go as it should: see above")}
+	}
+	return nil
+}

@@ -1,0 +1,20 @@
+// Command fumehood runs coding agents behind walls on this machine and brings
+// back only what an engineer approved. This package parses and prints; all
+// that it does lies in session and below.
+package main
+
+import (
+	"os"
+
+	"fumehood/isolate/doctor"
+	"fumehood/isolate/stage"
+	"fumehood/session/supervisor"
+)
+
+func main() {
+	// The re-executed processes come first: each ends the process itself.
+	stage.Dispatch()
+	doctor.Dispatch()
+	supervisor.Dispatch()
+	os.Exit(execute(os.Args[1:]))
+}

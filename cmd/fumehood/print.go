@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"fumehood/diffreview"
+	"fumehood/session"
+)
+
+// printJSON writes one value as the data printing commands do: indented, one
+// newline at the end.
+func printJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(b, '\n'))
+	return err
+}
+
+// visible makes any text safe for a terminal: what it would obey, hide or draw
+// as nothing is shown instead. Newlines stay.
+func visible(s string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(s, "\n") {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for _, sp := range diffreview.Visible([]byte(line)) {
+			switch sp.Kind {
+			case diffreview.Trailing, diffreview.Tab:
+				b.Write(sp.Raw)
+			default:
+				b.WriteString(sp.Text)
+			}
+		}
+	}
+	return b.String()
+}
+
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+
+// ago says how long ago t was, short.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	d := now.Sub(t)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", max(0, int(d.Seconds())))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%dd", int(d.Hours()/24))
+}
+
+// stateText is a session's state in one or two words.
+func stateText(s session.Summary) string {
+	switch {
+	case s.Limit != nil:
+		return fmt.Sprintf("limit %s %s", s.Limit.Name, s.Limit.Value)
+	case s.State == session.StateExited && s.Signal != "":
+		return s.Signal
+	case s.State == session.StateExited && s.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *s.ExitCode)
+	}
+	return string(s.State)
+}
+
+// changesText is the counts of a session's newest snapshot.
+func changesText(s session.Summary) string {
+	if s.ChangedFiles < 0 {
+		return "-"
+	}
+	if s.ChangedFiles == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("+%d -%d %df", s.Added, s.Removed, s.ChangedFiles)
+}
+
+// sizeText is a size in binary units.
+func sizeText(n int64) string {
+	const unit = 1024
+	switch {
+	case n < unit:
+		return fmt.Sprintf("%d B", n)
+	case n < unit*unit:
+		return fmt.Sprintf("%.0f KiB", float64(n)/unit)
+	case n < unit*unit*unit:
+		return fmt.Sprintf("%.1f MiB", float64(n)/unit/unit)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(n)/unit/unit/unit)
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"charm.land/fang/v2"
+	"github.com/spf13/cobra"
+
+	"fumehood/session"
+	"fumehood/session/store"
+)
+
+// version is set by the linker.
+var version = "dev"
+
+func execute(args []string) int {
+	root := rootCommand()
+	root.SetArgs(args)
+	var shown error
+	err := fang.Execute(context.Background(), root,
+		fang.WithVersion(version),
+		fang.WithErrorHandler(func(w io.Writer, _ fang.Styles, err error) {
+			shown = err
+			printError(w, err)
+		}),
+	)
+	if err != nil && shown == nil {
+		printError(os.Stderr, err)
+	}
+	return exitCode(err)
+}
+
+func rootCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "fumehood [DIR]",
+		Short: "Run coding agents behind walls, bring back only what you approved",
+		Long: "fumehood copies a repository into a sandbox on this machine, runs an agent there in an attached\n" +
+			"terminal, and shows a diff. Nothing returns to the repository until you approve it.\n\n" +
+			"Without a command it opens the workbench on the repository around DIR (here).",
+		Args:          cobra.MaximumNArgs(1),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := "."
+			if len(args) > 0 {
+				dir = args[0]
+			}
+			return workbench(cmd, dir, "", "sessions")
+		},
+	}
+	c.AddCommand(
+		runCommand(), resumeCommand(), attachCommand(), execCommand(),
+		lsCommand(), stopCommand(), rmCommand(), pruneCommand(), logCommand(),
+		diffCommand(), reviewCommand(), applyCommand(), undoCommand(),
+		policyCommand(), doctorCommand(), demoCommand(),
+	)
+	return c
+}
+
+// host is the account that runs the command.
+func host() (*session.Host, error) { return session.NewHost(ttyName(os.Stdin)) }
+
+// sessionOf finds the session that args name: the first one, or the only
+// session of the repository around here.
+func sessionOf(cmd *cobra.Command, h *session.Host, args []string) (store.Dir, error) {
+	id := ""
+	if len(args) > 0 {
+		id = args[0]
+	}
+	repo, err := session.RepositoryAround(cmd.Context(), ".", h.Home)
+	if err != nil && id == "" {
+		return "", fmt.Errorf("no session named, and this folder is in no repository that has one: %w", err)
+	}
+	return h.Find(id, repo)
+}
+
+// ttyName gives the path of the terminal behind f, or "".
+func ttyName(f *os.File) string {
+	if !isTerminal(f) {
+		return ""
+	}
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil || !strings.HasPrefix(name, "/dev/") {
+		return ""
+	}
+	return filepath.Clean(name)
+}

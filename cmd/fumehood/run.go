@@ -1,0 +1,288 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"fumehood/isolate"
+	"fumehood/session"
+	"fumehood/session/store"
+	"fumehood/session/wire"
+)
+
+// runFlags are what run and resume share.
+type runFlags struct {
+	timeout time.Duration
+	asJSON  bool
+	detach  bool
+}
+
+func (f *runFlags) add(c *cobra.Command) {
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "end a captured command after this long (overrides limits.run_time)")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "capture, and print one JSON object at the end")
+	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "leave it running and print its ID")
+}
+
+func runCommand() *cobra.Command {
+	var f runFlags
+	var repo, pol, agent, name string
+	var rm bool
+	c := &cobra.Command{
+		Use:   "run [flags] -- CMD...",
+		Short: "Start a session and run a command in it",
+		Long: "Copies the repository in, closes the walls and runs CMD. When stdin and stdout are terminals it is\n" +
+			"attached (ctrl+\\ then d leaves it running); else its streams pass through byte for byte.\n\n" +
+			"Exit status: the command's own; 128+N when signal N ended it; 124 when a limit did; 125 when\n" +
+			"fumehood refused or failed before the command ran; 126 not executable; 127 not found.",
+		Example: "fumehood run -- go test ./...\nfumehood run --json -- sh -c 'make && ./prog'\nfumehood run --agent shell",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			argv, agent, err := commandOf(agent, args)
+			if err != nil {
+				return err
+			}
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			tty := !f.asJSON && isTerminal(os.Stdin) && isTerminal(os.Stdout)
+			req := session.Request{
+				Repo: repo, Policy: pol, Agent: agent, Name: name, Command: argv, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout,
+				Hold: !f.detach, Bound: !f.detach && !tty, Size: terminalSize(),
+			}
+			progress, done := progressLine(cmd.ErrOrStderr())
+			id, err := h.Create(cmd.Context(), req, progress)
+			done()
+			if err != nil {
+				return err
+			}
+			d := h.Root.Dir(id)
+			if f.detach {
+				fmt.Fprintln(cmd.OutOrStdout(), id)
+				return nil
+			}
+			return finishRun(cmd, h, d, f, tty, rm)
+		},
+	}
+	f.add(c)
+	c.Flags().StringVarP(&repo, "repo", "C", ".", "the repository around this folder")
+	c.Flags().StringVarP(&pol, "policy", "p", "", "a policy's name, or a file")
+	c.Flags().StringVar(&agent, "agent", "", "what runs when no command is given: "+strings.Join(session.Agents(), ", "))
+	c.Flags().StringVarP(&name, "name", "n", "", "the session's name")
+	c.Flags().BoolVar(&rm, "rm", false, "remove the session at the end, unless it holds undecided changes")
+	return c
+}
+
+func commandOf(agent string, args []string) ([]string, string, error) {
+	switch {
+	case len(args) > 0 && agent != "":
+		return nil, "", errors.New("give --agent or a command, not both")
+	case len(args) > 0:
+		return args, "command", nil
+	case agent == "":
+		return nil, "", errors.New("no command given; put one after --, or name an agent with --agent")
+	}
+	argv, err := session.AgentCommand(agent)
+	return argv, agent, err
+}
+
+// finishRun follows a started command to its end and prints what a user or a
+// program needs to know of it.
+func finishRun(cmd *cobra.Command, h *session.Host, d store.Dir, f runFlags, tty, rm bool) error {
+	if f.asJSON {
+		return runJSON(cmd, h, d, rm)
+	}
+	end, err := followSession(cmd, d, tty)
+	if errors.Is(err, session.ErrDetached) {
+		fmt.Fprintf(os.Stderr, "fumehood: left %s running; \"fumehood attach %s\" comes back to it\n", d.ID(), d.ID())
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	report(d, end)
+	afterRun(cmd, h, d, rm)
+	if code := endCode(end); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// report says on stderr what the exit status alone does not.
+func report(d store.Dir, e *wire.End) {
+	switch {
+	case e.Limit != nil:
+		fmt.Fprintf(os.Stderr, "fumehood: stopped at limit %s: %s reached, used %s; the workspace is kept\n", e.Limit.Name, e.Limit.Value, e.Limit.Used)
+	case e.Error != "":
+		fmt.Fprintf(os.Stderr, "fumehood: %s\n", visible(e.Error))
+	case e.Signal != 0:
+		fmt.Fprintf(os.Stderr, "fumehood: ended by %s\n", session.SignalName(e.Signal))
+	}
+	if e.Usage.Leftover > 0 && e.State == wire.StateExited {
+		fmt.Fprintf(os.Stderr, "fumehood: %d processes were still running when the command ended; they were ended too\n", e.Usage.Leftover)
+	}
+}
+
+// afterRun says what changed, and removes a session that nothing was left in.
+func afterRun(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) {
+	r, err := h.Review(cmd.Context(), d, false)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "fumehood: look at what changed: %v\n", err)
+		return
+	}
+	n, risky := len(r.Set.Files), 0
+	for i := range r.Set.Files {
+		if r.Set.Files[i].Severity().Rank() > 1 {
+			risky++
+		}
+	}
+	if n > 0 {
+		fmt.Fprintf(os.Stderr, "fumehood: %d changed files in %s (%d risky); see \"fumehood diff %s\", then \"fumehood apply %s\"\n", n, d.ID(), risky, d.ID(), d.ID())
+	}
+	if !rm {
+		return
+	}
+	if err := h.Remove(cmd.Context(), d, false); err != nil {
+		fmt.Fprintf(os.Stderr, "fumehood: %v\n", err)
+	}
+}
+
+func runJSON(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) error {
+	res, end, err := h.RunResult(cmd.Context(), d, os.Stdin)
+	if err != nil {
+		return err
+	}
+	if err := printJSON(cmd.OutOrStdout(), res); err != nil {
+		return err
+	}
+	if rm {
+		if err := h.Remove(cmd.Context(), d, false); err != nil {
+			fmt.Fprintf(os.Stderr, "fumehood: %v\n", err)
+		}
+	}
+	if code := endCode(end); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+func resumeCommand() *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "resume [ID] [-- CMD...]",
+		Short: "Start a session again: new processes and walls, the same workspace, home and baseline",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ids, argv := args, []string(nil)
+			if n := cmd.ArgsLenAtDash(); n >= 0 {
+				ids, argv = args[:n], args[n:]
+			}
+			if len(ids) > 1 {
+				return errors.New("one session at a time; a command goes after --")
+			}
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			d, err := sessionOf(cmd, h, ids)
+			if err != nil {
+				return err
+			}
+			tty := !f.asJSON && isTerminal(os.Stdin) && isTerminal(os.Stdout)
+			req := session.Request{Command: argv, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout, Hold: !f.detach, Bound: !f.detach && !tty, Size: terminalSize()}
+			if len(argv) == 0 {
+				rec, err := d.LoadRecord()
+				if err != nil {
+					return err
+				}
+				req.Command = rec.Command
+			}
+			if err := h.Resume(cmd.Context(), d, req); err != nil {
+				return err
+			}
+			if f.detach {
+				fmt.Fprintln(cmd.OutOrStdout(), d.ID())
+				return nil
+			}
+			return finishRun(cmd, h, d, f, tty, false)
+		},
+	}
+	f.add(c)
+	return c
+}
+
+func attachCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "attach [ID]",
+		Short: "Connect this terminal to a running session (ctrl+\\ then d leaves it running)",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			d, err := sessionOf(cmd, h, args)
+			if err != nil {
+				return err
+			}
+			tty := isTerminal(os.Stdin) && isTerminal(os.Stdout)
+			rec, err := d.LoadRecord()
+			if err != nil {
+				return err
+			}
+			if rec.TTY && !tty {
+				return errors.New("attach needs a terminal on stdin and stdout; \"fumehood log\" prints the output so far")
+			}
+			return finishRun(cmd, h, d, runFlags{}, rec.TTY, false)
+		},
+	}
+}
+
+func execCommand() *cobra.Command {
+	var noTTY bool
+	c := &cobra.Command{
+		Use:   "exec [ID] -- CMD...",
+		Short: "Run another command in a live session's sandbox",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			n := cmd.ArgsLenAtDash()
+			if n < 0 || n > 1 || len(args) == n {
+				return errors.New("usage: fumehood exec [ID] -- CMD...")
+			}
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			d, err := sessionOf(cmd, h, args[:n])
+			if err != nil {
+				return err
+			}
+			tty := !noTTY && isTerminal(os.Stdin) && isTerminal(os.Stdout)
+			end, err := followExec(cmd, d, args[n:], tty)
+			if errors.Is(err, session.ErrDetached) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			report(d, end)
+			if code := endCode(end); code != 0 {
+				return &exitError{code: code}
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVarP(&noTTY, "no-tty", "T", false, "pass streams through even on a terminal")
+	return c
+}
+
+// terminalSize is the size of the terminal on stdout, or a usual one.
+func terminalSize() isolate.Size {
+	cols, rows, ok := sizeOf(os.Stdout)
+	if !ok {
+		return isolate.Size{Cols: 80, Rows: 24}
+	}
+	return isolate.Size{Cols: cols, Rows: rows}
+}

@@ -1,0 +1,157 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"fumehood/diffreview"
+	"fumehood/isolate"
+	"fumehood/isolate/policy"
+)
+
+// Client is a Host looking at one repository: what the workbench asks.
+type Client struct {
+	*Host
+	Repo string
+}
+
+// List gives the repository's sessions, or every one.
+func (c *Client) List(_ context.Context, all bool) ([]Summary, error) {
+	if all {
+		return c.Sessions("")
+	}
+	return c.Sessions(c.Repo)
+}
+
+// Detail gives one session in full.
+func (c *Client) Detail(ctx context.Context, id string) (Detail, error) {
+	return c.DetailOf(ctx, c.Root.Dir(id))
+}
+
+// Policies lists the policies that can be named.
+func (c *Client) Policies(context.Context) []string { return policy.Names(c.Config) }
+
+// Preview says what a new session of the repository would be.
+func (c *Client) Preview(ctx context.Context, r Request) (Preview, error) {
+	r, err := c.fillIn(r)
+	if err != nil {
+		return Preview{Err: err.Error()}, nil
+	}
+	return c.Host.Preview(ctx, r)
+}
+
+// Create starts a session of the repository.
+func (c *Client) Create(ctx context.Context, r Request, progress func(done, total int, bytes int64)) (string, error) {
+	r, err := c.fillIn(r)
+	if err != nil {
+		return "", err
+	}
+	return c.Host.Create(ctx, r, progress)
+}
+
+func (c *Client) fillIn(r Request) (Request, error) {
+	if r.Repo == "" {
+		r.Repo = c.Repo
+	}
+	r.TTY = true
+	if len(r.Command) > 0 {
+		if r.Agent == "" {
+			r.Agent = "command"
+		}
+		return r, nil
+	}
+	if r.Agent == "command" || r.Agent == "" {
+		return r, errors.New("no command given")
+	}
+	argv, err := AgentCommand(r.Agent)
+	r.Command = argv
+	return r, err
+}
+
+// Resume starts a session again; an empty command is the one before.
+func (c *Client) Resume(ctx context.Context, id string, command []string, size isolate.Size) error {
+	return c.Host.Resume(ctx, c.Root.Dir(id), Request{Command: command, TTY: true, Size: size})
+}
+
+// Stop ends everything inside a session.
+func (c *Client) Stop(ctx context.Context, id string) error {
+	return c.Host.Stop(ctx, c.Root.Dir(id))
+}
+
+// Remove deletes a session with its workspace.
+func (c *Client) Remove(ctx context.Context, id string, force bool) error {
+	return c.Host.Remove(ctx, c.Root.Dir(id), force)
+}
+
+// Frame waits for a newer picture of a session's terminal.
+func (c *Client) Frame(ctx context.Context, id string, since uint64, offset int) (Frame, error) {
+	return c.Host.Frame(ctx, c.Root.Dir(id), since, offset)
+}
+
+// Keys presses keys in a session's terminal.
+func (c *Client) Keys(ctx context.Context, id string, keys []Key) error {
+	return c.Input(ctx, c.Root.Dir(id), keys, "", nil, nil)
+}
+
+// Paste pastes a text into a session's terminal.
+func (c *Client) Paste(ctx context.Context, id, text string) error {
+	return c.Input(ctx, c.Root.Dir(id), nil, text, nil, nil)
+}
+
+// Mouse passes a mouse event on to a session's terminal.
+func (c *Client) Mouse(ctx context.Context, id string, m Mouse) error {
+	return c.Input(ctx, c.Root.Dir(id), nil, "", &m, nil)
+}
+
+// Resize gives a session's terminal a new size.
+func (c *Client) Resize(ctx context.Context, id string, size isolate.Size) error {
+	return c.Input(ctx, c.Root.Dir(id), nil, "", nil, &size)
+}
+
+// ChangeSet gives the change set of the newest snapshot; fresh makes one.
+func (c *Client) ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, error) {
+	r, err := c.Review(ctx, c.Root.Dir(id), fresh)
+	if err != nil {
+		return nil, err
+	}
+	return r.Set, nil
+}
+
+// Decide records one verdict for units; paths are theirs, one each.
+func (c *Client) Decide(_ context.Context, id string, unitIDs, paths []string, v diffreview.Verdict) error {
+	if len(unitIDs) != len(paths) {
+		return errors.New("as many paths as units are needed")
+	}
+	units := make([]Unit, len(unitIDs))
+	for i := range unitIDs {
+		units[i] = Unit{unitIDs[i], paths[i]}
+	}
+	return c.Host.Decide(c.Root.Dir(id), units, v)
+}
+
+// PreviewApply says what an apply would write now, and writes nothing.
+func (c *Client) PreviewApply(ctx context.Context, id string) (Applied, []string, error) {
+	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{DryRun: true})
+	if errors.Is(err, ErrNothing) || errors.Is(err, ErrConflict) {
+		err = nil
+	}
+	return a, a.Applied, err
+}
+
+// Apply writes what is approved to the host, all or nothing.
+func (c *Client) Apply(ctx context.Context, id string) (Applied, error) {
+	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{})
+	if errors.Is(err, ErrConflict) {
+		err = nil // the conflicts say it
+	}
+	return a, err
+}
+
+// Undo takes the newest apply back.
+func (c *Client) Undo(ctx context.Context, id string) (Applied, error) {
+	a, err := c.Host.Undo(ctx, c.Root.Dir(id), "")
+	if errors.Is(err, ErrConflict) {
+		err = nil
+	}
+	return a, err
+}

@@ -1,0 +1,227 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate"
+	"fumehood/session/store"
+	"fumehood/session/wire"
+)
+
+// ErrNotLive says that no supervisor runs for the session.
+var ErrNotLive = errors.New("the session is not running")
+
+// dial connects to a live session's supervisor.
+func dial(ctx context.Context, d store.Dir) (*wire.Conn, error) {
+	// Through the folder's descriptor: its path may be longer than a socket's
+	// name may be (108 bytes, unix(7)).
+	fd, err := unix.Open(string(d), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open session folder: %w", err)
+	}
+	defer unix.Close(fd)
+	var nd net.Dialer
+	c, err := nd.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/sock", fd))
+	if err != nil {
+		if !d.Live() {
+			return nil, ErrNotLive
+		}
+		return nil, fmt.Errorf("reach the session's supervisor: %w", err)
+	}
+	return wire.NewConn(c), nil
+}
+
+// ask sends one request and waits for its reply.
+func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) {
+	c, err := dial(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	q.Protocol = wire.Protocol
+	if err := c.WriteJSON(wire.KindRequest, q); err != nil {
+		return nil, gone(ctx, d, err)
+	}
+	return readReply(ctx, d, c)
+}
+
+func readReply(ctx context.Context, d store.Dir, c *wire.Conn) (*wire.Reply, error) {
+	k, b, err := c.Read()
+	if err != nil {
+		return nil, gone(ctx, d, err)
+	}
+	if k == wire.KindEnd {
+		return nil, ErrNotLive
+	}
+	if k != wire.KindReply {
+		return nil, fmt.Errorf("the supervisor answered with a frame of kind %q", byte(k))
+	}
+	var r wire.Reply
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("the supervisor's answer: %w", err)
+	}
+	if r.Error != "" {
+		return nil, errors.New(r.Error)
+	}
+	return &r, nil
+}
+
+// gone turns a broken connection into what it means.
+func gone(ctx context.Context, d store.Dir, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !d.Live() {
+		return ErrNotLive
+	}
+	return fmt.Errorf("talk to the session's supervisor: %w", err)
+}
+
+// Streams are what an attached or captured command is connected to.
+type Streams struct {
+	In     io.Reader
+	Out    io.Writer // stdout, or the pty's bytes as they are (to be filtered by the caller)
+	Err    io.Writer
+	Notice func(string)        // one line for the user
+	Size   *isolate.Size       // for a terminal
+	Sizes  <-chan isolate.Size // later sizes
+	Sigs   <-chan unix.Signal  // passed on to the command
+	Detach <-chan struct{}     // closed: leave, the session goes on
+	OnTTY  func(tty bool)      // told once, before the first byte
+}
+
+// ErrDetached says that the user left and the command goes on.
+var ErrDetached = errors.New("detached")
+
+// Attach connects to the session's own command until its end.
+func Attach(ctx context.Context, d store.Dir, st Streams) (*wire.End, error) {
+	return follow(ctx, d, wire.Request{Op: wire.OpAttach, Size: st.Size}, st)
+}
+
+// Exec runs another command in a live session and connects to it.
+func Exec(ctx context.Context, d store.Dir, argv []string, tty bool, term string, st Streams) (*wire.End, error) {
+	return follow(ctx, d, wire.Request{Op: wire.OpExec, Argv: argv, TTY: tty, Term: term, Size: st.Size}, st)
+}
+
+func follow(ctx context.Context, d store.Dir, q wire.Request, st Streams) (*wire.End, error) {
+	c, err := dial(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(ctx, func() { c.Close() })
+	defer stop()
+	q.Protocol = wire.Protocol
+	if err := c.WriteJSON(wire.KindRequest, q); err != nil {
+		return nil, gone(ctx, d, err)
+	}
+	rep, err := readReply(ctx, d, c)
+	if err != nil {
+		return nil, err
+	}
+	if st.OnTTY != nil {
+		st.OnTTY(rep.TTY)
+	}
+	left := make(chan struct{})
+	done := make(chan struct{})
+	defer close(done)
+	go sendInput(c, st.In, done)
+	go sendEvents(c, st, done, left)
+	for {
+		k, b, err := c.Read()
+		if err != nil {
+			select {
+			case <-left:
+				return nil, ErrDetached
+			default:
+			}
+			return nil, gone(ctx, d, err)
+		}
+		switch k {
+		case wire.KindStdout, wire.KindScreen:
+			_, err = st.Out.Write(b)
+		case wire.KindStderr:
+			_, err = st.Err.Write(b)
+		case wire.KindNotice:
+			if st.Notice != nil {
+				st.Notice(string(b))
+			}
+		case wire.KindEnd:
+			var e wire.End
+			if err := json.Unmarshal(b, &e); err != nil {
+				return nil, fmt.Errorf("the supervisor's last frame: %w", err)
+			}
+			return &e, nil
+		default:
+			return nil, fmt.Errorf("the supervisor sent a frame of kind %q", byte(k))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("pass output on: %w", err)
+		}
+	}
+}
+
+func sendInput(c *wire.Conn, in io.Reader, done <-chan struct{}) {
+	if in == nil {
+		_ = c.Write(wire.KindEOF, nil) // a broken connection shows on the reading side
+		return
+	}
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := in.Read(buf)
+		if n > 0 && c.Write(wire.KindInput, buf[:n]) != nil {
+			return
+		}
+		if err != nil {
+			select {
+			case <-done:
+			default:
+				_ = c.Write(wire.KindEOF, nil)
+			}
+			return
+		}
+	}
+}
+
+func sendEvents(c *wire.Conn, st Streams, done <-chan struct{}, left chan struct{}) {
+	for {
+		select {
+		case z := <-st.Sizes:
+			_ = c.WriteJSON(wire.KindSize, z)
+		case s := <-st.Sigs:
+			_ = c.Write(wire.KindSignal, []byte{byte(s)})
+		case <-st.Detach:
+			close(left)
+			c.Close()
+			return
+		case <-done:
+			return
+		}
+	}
+}
+
+// waitGone waits until no supervisor holds the session.
+func waitGone(ctx context.Context, d store.Dir, within time.Duration) error {
+	deadline := time.Now().Add(within)
+	for d.Live() {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("session %s still runs after %v", d.ID(), within)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	return nil
+}

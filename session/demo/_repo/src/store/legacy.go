@@ -1,0 +1,4 @@
+package store
+
+// Legacy is kept for nobody.
+const Legacy = "v0"

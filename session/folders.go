@@ -1,0 +1,123 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"fumehood/isolate"
+	"fumehood/isolate/policy"
+)
+
+// readOnly lists the host folders that go in read-only: the policy's inputs,
+// and toolchains. Each appears at its own path; one below the account's home
+// appears below the session's HOME as well, since tools look there.
+func (h *Host) readOnly(p *Prepared) error {
+	never := []string{string(h.Root), filepath.Join(h.Config, "fumehood")}
+	f := p.Policy.Filesystem
+	places, refused := policy.Inputs(f.Inputs, h.Home, never, filepath.EvalSymlinks)
+	if f.Toolchains.Word == "" {
+		more, no := policy.Inputs(f.Toolchains.List, h.Home, never, filepath.EvalSymlinks)
+		places, refused = append(places, more...), append(refused, no...)
+	}
+	if len(refused) > 0 {
+		var errs []error
+		for _, r := range refused {
+			errs = append(errs, fmt.Errorf("the policy's %q can't go in: %s", r.Path, r.Why))
+		}
+		return errors.Join(errs...)
+	}
+	path := filepath.SplitList(h.getenv("PATH"))
+	if f.Toolchains.Word == "auto" {
+		set := policy.Toolchains(h.Home, path, exists, filepath.EvalSymlinks)
+		places = append(places, set.Mounts...)
+		p.Seed = set.Files
+		p.Offered, p.Refused = set.Offered, set.Refused
+		path = set.Path
+	}
+	seen := map[isolate.Mount]bool{}
+	add := func(m isolate.Mount) {
+		if !seen[m] && !within(m.Inside, "/usr") && !within(m.Inside, p.Repo.Root) {
+			seen[m] = true
+			p.ReadOnly = append(p.ReadOnly, m)
+		}
+	}
+	for _, pl := range places {
+		add(isolate.Mount{Host: pl.Real, Inside: pl.Path})
+		if pl.Real != pl.Path {
+			add(isolate.Mount{Host: pl.Real, Inside: pl.Real})
+		}
+		if rel, err := filepath.Rel(h.Home, pl.Path); err == nil && h.Home != "" && rel != "." && rel != ".." && !strings.HasPrefix(rel, "../") {
+			add(isolate.Mount{Host: pl.Real, Inside: filepath.Join(isolate.HomeInside, rel)})
+		}
+	}
+	p.ToolPath = h.toolPath(path, p.ReadOnly)
+	return nil
+}
+
+// toolPath keeps the entries of PATH that are there inside and not the
+// system's own, which follow anyway.
+func (h *Host) toolPath(path []string, mounts []isolate.Mount) []string {
+	var out []string
+	for _, dir := range path {
+		if !filepath.IsAbs(dir) || strings.Contains(dir, ":") {
+			continue
+		}
+		for _, m := range mounts {
+			if within(dir, m.Inside) {
+				out = append(out, dir)
+				break
+			}
+		}
+	}
+	return out
+}
+
+func within(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+func (h *Host) getenv(name string) string {
+	for _, kv := range h.Env {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// maxSeed bounds a toolchain manager's settings file, in bytes.
+const maxSeed = 64 << 10
+
+// seedFiles copies toolchain managers' small settings into the session's home.
+func seedFiles(home string, files []policy.Place, accountHome string, write func(path string, b []byte) error) error {
+	for _, f := range files {
+		rel, err := filepath.Rel(accountHome, f.Path)
+		if err != nil || strings.HasPrefix(rel, "..") {
+			continue
+		}
+		b, err := readBounded(f.Real, maxSeed)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("copy %q: %w", f.Path, err)
+		}
+		if err := write(filepath.Join(home, rel), b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readBounded(path string, limit int64) ([]byte, error) {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > limit {
+		return nil, fmt.Errorf("not a regular file of at most %d bytes", limit)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,154 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"fumehood/diffreview"
+	"fumehood/internal/atomicfile"
+	"fumehood/isolate"
+	"fumehood/session/wire"
+)
+
+// RecordVersion is the version of session.json that this build writes.
+const RecordVersion = 1
+
+// Record is session.json: what a session is made of and how it stands. The
+// live supervisor writes it; when none is live, the process that holds the lock.
+type Record struct {
+	Version int    `json:"version"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+
+	Repo         string `json:"repo"` // work tree on the host, and the path inside
+	RepoDev      uint64 `json:"repo_dev"`
+	RepoIno      uint64 `json:"repo_ino"`
+	GitDir       string `json:"git_dir,omitempty"`
+	GitDev       uint64 `json:"git_dev,omitempty"`
+	GitIno       uint64 `json:"git_ino,omitempty"`
+	Branch       string `json:"branch,omitempty"`
+	Head         string `json:"head,omitempty"`
+	HooksPath    string `json:"hooks_path,omitempty"`    // core.hooksPath in the work tree
+	ObjectFormat string `json:"object_format,omitempty"` // of the repository: "sha1", "sha256"
+	Files        int    `json:"files"`
+	Bytes        int64  `json:"bytes"`
+	PolicyName   string `json:"policy"`
+	PolicyHash   string `json:"policy_hash"`
+	Agent        string `json:"agent"`
+	UID          int    `json:"uid"` // host ids that the processes run as
+	GID          int    `json:"gid"`
+	User         string `json:"user"`
+
+	Command []string    `json:"command"`
+	TTY     bool        `json:"tty"`
+	State   wire.State  `json:"state"`
+	Code    *int        `json:"exit_code"`
+	Signal  int         `json:"signal,omitempty"`
+	Limit   *wire.Limit `json:"limit"`
+	Error   string      `json:"error,omitempty"`
+	Began   bool        `json:"began"` // the command itself was started
+	Created time.Time   `json:"created"`
+	Started time.Time   `json:"started"`
+	Ended   time.Time   `json:"ended"`
+	Runs    int         `json:"runs"`
+}
+
+// LoadRecord reads session.json. A record of another version or one that is
+// damaged is an error that says so; nothing is guessed.
+func (d Dir) LoadRecord() (*Record, error) {
+	var r Record
+	if err := readJSON(d.Record(), &r); err != nil {
+		return nil, err
+	}
+	if r.Version != RecordVersion {
+		return nil, fmt.Errorf("%s: record version %d, this build reads %d", d.Record(), r.Version, RecordVersion)
+	}
+	return &r, nil
+}
+
+// SaveRecord writes session.json atomically.
+func (d Dir) SaveRecord(r *Record) error {
+	r.Version = RecordVersion
+	return writeJSON(d.Record(), r)
+}
+
+// Start is what the supervisor is told to run. It is rewritten by resume.
+type Start struct {
+	Version   int             `json:"version"`
+	Command   []string        `json:"command"`
+	Env       []string        `json:"env"`
+	TTY       bool            `json:"tty"`
+	Cols      uint16          `json:"cols"`
+	Rows      uint16          `json:"rows"`
+	Hold      bool            `json:"hold"`      // start the command when the first client has come
+	Bound     bool            `json:"bound"`     // the run ends when that client goes
+	Ephemeral bool            `json:"ephemeral"` // no final snapshot is wanted
+	RunTime   time.Duration   `json:"run_time"`
+	ReadOnly  []isolate.Mount `json:"read_only"`
+}
+
+// LoadStart reads start.json.
+func (d Dir) LoadStart() (*Start, error) {
+	var s Start
+	if err := readJSON(d.Start(), &s); err != nil {
+		return nil, err
+	}
+	if s.Version != RecordVersion {
+		return nil, fmt.Errorf("%s: version %d, this build reads %d", d.Start(), s.Version, RecordVersion)
+	}
+	return &s, nil
+}
+
+// SaveStart writes start.json atomically.
+func (d Dir) SaveStart(s *Start) error {
+	s.Version = RecordVersion
+	return writeJSON(d.Start(), s)
+}
+
+// SaveLeftOut records what copy-in left out.
+func (d Dir) SaveLeftOut(l []diffreview.LeftOut) error { return writeJSON(d.LeftOut(), l) }
+
+// LoadLeftOut reads what copy-in left out.
+func (d Dir) LoadLeftOut() ([]diffreview.LeftOut, error) {
+	var l []diffreview.LeftOut
+	err := readJSON(d.LeftOut(), &l)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return l, err
+}
+
+// maxRecord bounds what is read of a record, in bytes: left_out.json of a huge
+// tree is the largest.
+const maxRecord = 64 << 20
+
+func readJSON(path string, into any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fi, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if fi.Size() > maxRecord {
+		return fmt.Errorf("%s: %d bytes, the limit is %d", path, fi.Size(), maxRecord)
+	}
+	if err := json.NewDecoder(f).Decode(into); err != nil {
+		return fmt.Errorf("%s is damaged or half-written: %w", path, err)
+	}
+	return nil
+}
+
+func writeJSON(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		return fmt.Errorf("encode %q: %w", path, err)
+	}
+	return atomicfile.Write(path, append(b, '\n'), 0o600)
+}

@@ -1,0 +1,109 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"fumehood/session/term"
+	"fumehood/session/wire"
+)
+
+// frameWait is how long a request for a newer picture waits for one.
+const frameWait = 10 * time.Second
+
+// screen is the session's own terminal, nil when its command has none or has
+// not begun.
+func (s *supervisor) screen() *term.Terminal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.main == nil {
+		return nil
+	}
+	return s.main.term
+}
+
+// frame waits for a picture newer than since. The end of the session wakes it.
+func (s *supervisor) frame(t *term.Terminal, since uint64, offset int) (*wire.Frame, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), frameWait)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.endOnce:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	f, err := t.NextFrame(ctx, since, offset)
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		f, _ = t.Frame(0, offset)
+	case errors.Is(err, io.EOF), err == nil:
+	default:
+		return nil, fmt.Errorf("picture of the terminal: %w", err)
+	}
+	out := &wire.Frame{
+		Gen: f.Gen, Cols: f.Cols, Rows: f.Rows, Lines: f.Lines, CursorX: f.CursorX, CursorY: f.CursorY, CursorOn: f.CursorOn,
+		Title: f.Title, Scrollback: f.Scrollback, Offset: f.Offset, Mouse: f.Mouse, Dropped: f.Dropped, Requests: f.Requests,
+	}
+	out.State, out.Ended = s.state()
+	return out, nil
+}
+
+// input answers the requests that go to a terminal.
+func (s *supervisor) input(t *term.Terminal, q wire.Request) error {
+	switch q.Op {
+	case wire.OpKeys:
+		for _, k := range q.Keys {
+			if err := t.Key(term.Key{Code: k.Code, Mod: k.Mod, Text: k.Text}); err != nil {
+				return err
+			}
+		}
+		return nil
+	case wire.OpPaste:
+		return t.Paste(q.Text)
+	case wire.OpMouse:
+		if q.Mouse == nil {
+			return errors.New("mouse request without an event")
+		}
+		kind, ok := mouseKinds[q.Mouse.Kind]
+		if !ok {
+			return fmt.Errorf("mouse event of unknown kind %q", q.Mouse.Kind)
+		}
+		return t.Mouse(term.Mouse{Kind: kind, Button: q.Mouse.Button, X: q.Mouse.X, Y: q.Mouse.Y, Mod: q.Mouse.Mod})
+	case wire.OpResize:
+		if q.Size == nil {
+			return errors.New("resize request without a size")
+		}
+		_, _, err := t.Resize(int(q.Size.Cols), int(q.Size.Rows))
+		return err
+	}
+	return fmt.Errorf("unknown operation %q", q.Op)
+}
+
+// mouseKinds: a wheel step is a press of one of the wheel's buttons.
+var mouseKinds = map[string]term.MouseKind{
+	"click": term.MousePress, "wheel": term.MousePress, "release": term.MouseRelease, "motion": term.MouseMotion,
+}
+
+// lastLine is the lowest line of the terminal with something in it.
+func lastLine(t *term.Terminal) string {
+	line := ""
+	t.Look(func(sc *term.Screen) {
+		_, rows := sc.Size()
+		for y := rows - 1; y >= 0 && line == ""; y-- {
+			line = strings.TrimSpace(sc.Text(y))
+		}
+	})
+	return line
+}
+
+// waits tells whether the agent said that it waits for the person.
+func waits(t *term.Terminal) bool {
+	said := ""
+	t.Look(func(sc *term.Screen) { said = sc.Agent() })
+	return said == term.AgentWaiting
+}

@@ -1,0 +1,392 @@
+package supervisor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate"
+	"fumehood/session/term"
+	"fumehood/session/wire"
+)
+
+const socketName = "sock"
+
+// maxClients bounds the connections served at once.
+const maxClients = 64
+
+// listen opens the session's socket. The name is reached through the folder's
+// descriptor, since a state folder's path may be longer than a socket's name
+// may be (108 bytes, unix(7)).
+func (s *supervisor) listen() (*net.UnixListener, error) {
+	fd, err := unix.Open(string(s.dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open session folder: %w", err)
+	}
+	defer unix.Close(fd)
+	os.Remove(filepath.Join(string(s.dir), socketName)) // of a supervisor that was killed
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketName), Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("open session socket: %w", err)
+	}
+	l.SetUnlinkOnClose(false)
+	return l, nil
+}
+
+func (s *supervisor) serve(l *net.UnixListener) {
+	slots := make(chan struct{}, maxClients)
+	for {
+		c, err := l.AcceptUnix()
+		if err != nil {
+			return
+		}
+		if err := checkPeer(c); err != nil {
+			s.log.Printf("refused a connection: %v", err)
+			c.Close()
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		default:
+			c.Close()
+			continue
+		}
+		s.conns.Add(1)
+		go func() {
+			defer s.conns.Done()
+			defer func() { <-slots }()
+			defer c.Close()
+			if err := s.converse(wire.NewConn(c)); err != nil {
+				s.log.Printf("connection: %v", err)
+			}
+		}()
+	}
+}
+
+// checkPeer lets in the account itself and root, whatever the socket's mode.
+func checkPeer(c *net.UnixConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return err
+	}
+	if credErr != nil {
+		return credErr
+	}
+	if int(cred.Uid) != os.Geteuid() && cred.Uid != 0 {
+		return fmt.Errorf("peer has uid %d, the session belongs to %d", cred.Uid, os.Geteuid())
+	}
+	return nil
+}
+
+// converse answers requests until the client goes or the connection becomes a
+// command's terminal or streams.
+func (s *supervisor) converse(c *wire.Conn) error {
+	for {
+		k, b, err := c.Read()
+		if err != nil {
+			return nil // gone
+		}
+		if k != wire.KindRequest {
+			return fmt.Errorf("frame of kind %q where a request was due", k)
+		}
+		var q wire.Request
+		if err := json.Unmarshal(b, &q); err != nil {
+			return fmt.Errorf("request: %w", err)
+		}
+		if q.Protocol != wire.Protocol {
+			return c.WriteJSON(wire.KindReply, wire.Reply{Error: fmt.Sprintf("this session was started by another build of fumehood (its protocol is %d, yours %d); stop it with that build, or end process %d", wire.Protocol, q.Protocol, os.Getpid())})
+		}
+		switch q.Op {
+		case wire.OpAttach:
+			return s.attach(c, q)
+		case wire.OpExec:
+			return s.exec(c, q)
+		}
+		rep, err := s.answer(q)
+		if err != nil {
+			rep.Error = err.Error()
+		}
+		if err := c.WriteJSON(wire.KindReply, rep); err != nil {
+			return nil
+		}
+	}
+}
+
+func (s *supervisor) answer(q wire.Request) (wire.Reply, error) {
+	switch q.Op {
+	case wire.OpStatus:
+		return wire.Reply{Status: s.status()}, nil
+	case wire.OpStop:
+		s.end(wire.End{State: wire.StateStopped, Began: true})
+		return wire.Reply{}, nil
+	case wire.OpSnapshot:
+		return wire.Reply{}, s.snapshotLive()
+	}
+	t := s.screen()
+	if t == nil {
+		return wire.Reply{}, errors.New("this session's command has no terminal")
+	}
+	if q.Op == wire.OpFrame {
+		f, err := s.frame(t, q.Since, q.Offset)
+		return wire.Reply{Frame: f}, err
+	}
+	return wire.Reply{}, s.input(t, q)
+}
+
+// state is the session's state and whether it has ended.
+func (s *supervisor) state() (wire.State, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending != nil {
+		return s.ending.State, true
+	}
+	st := s.rec.State
+	if st == wire.StateRunning && s.main != nil && s.main.term != nil && waits(s.main.term) {
+		st = wire.StateWaiting
+	}
+	return st, false
+}
+
+func (s *supervisor) status() *wire.Status {
+	st, _ := s.state()
+	out := &wire.Status{State: st, Layers: s.sb.Layers()}
+	if u, err := s.sb.Usage(); err == nil {
+		out.Usage = u
+	}
+	if t := s.screen(); t != nil {
+		out.LastLine = lastLine(t)
+	}
+	return out
+}
+
+// attach makes the connection the session's terminal or streams. A client that
+// came for a held start lets it go on.
+func (s *supervisor) attach(c *wire.Conn, q wire.Request) error {
+	held := false
+	select {
+	case <-s.began:
+	default:
+		held = true
+	}
+	if held {
+		if q.Size != nil && q.Size.Cols > 0 && q.Size.Rows > 0 {
+			s.start.Cols, s.start.Rows = q.Size.Cols, q.Size.Rows
+		}
+		if err := c.WriteJSON(wire.KindReply, wire.Reply{TTY: s.start.TTY}); err != nil {
+			return err
+		}
+		s.release(c)
+	} else if err := c.WriteJSON(wire.KindReply, wire.Reply{TTY: s.start.TTY}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	r := s.main
+	s.mu.Unlock()
+	if r.tty {
+		if !held && q.Size != nil && r.term != nil {
+			_, _, _ = r.term.Resize(int(q.Size.Cols), int(q.Size.Rows)) // it may have ended just now
+		}
+		return s.follow(c, r)
+	}
+	if !held {
+		r.mu.Lock()
+		busy := r.client != nil
+		if !busy {
+			r.client = c
+		}
+		r.mu.Unlock()
+		if busy {
+			return c.WriteJSON(wire.KindEnd, wire.End{State: wire.StateFailed, Error: "another client follows this command's output already"})
+		}
+	}
+	return s.follow(c, r)
+}
+
+// exec starts another command in the sandbox for this connection.
+func (s *supervisor) exec(c *wire.Conn, q wire.Request) error {
+	size := isolate.Size{Cols: 80, Rows: 24}
+	if q.Size != nil {
+		size = *q.Size
+	}
+	if len(q.Argv) == 0 {
+		return c.WriteJSON(wire.KindReply, wire.Reply{Error: "no command given"})
+	}
+	select {
+	case <-s.endOnce:
+		return c.WriteJSON(wire.KindReply, wire.Reply{Error: "the session is ending"})
+	default:
+	}
+	env := s.start.Env
+	if q.Term != "" {
+		env = append(withoutVar(env, "TERM"), "TERM="+q.Term)
+	}
+	r := newRun(s, isolate.Command{Argv: q.Argv, Env: env, Dir: s.rec.Repo}, q.TTY, size, false)
+	if !q.TTY {
+		r.client = c
+	}
+	if err := c.WriteJSON(wire.KindReply, wire.Reply{TTY: q.TTY}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	err := r.begin()
+	if err == nil {
+		s.runs[r] = true
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return c.WriteJSON(wire.KindEnd, wire.End{State: wire.StateFailed, Error: err.Error()})
+	}
+	_ = s.event("exec", strings.Join(q.Argv, " "), nil)
+	stop := s.clockRun(r)
+	defer stop()
+	go s.reportExec(r)
+	return s.follow(c, r)
+}
+
+// reportExec tells an exec's client of its end, which is not the session's.
+func (s *supervisor) reportExec(r *run) {
+	select {
+	case <-r.exited:
+	case <-r.told:
+		return // the session ended first, and says so
+	}
+	select {
+	case <-r.drained:
+	case <-time.After(drainFor): // something it left behind holds its output open
+	}
+	st := r.status
+	r.tell(wire.End{
+		State: wire.StateExited, Began: st.StartErr == "", Code: st.Code, Signal: st.Signal, Error: st.StartErr,
+		Usage: wire.Used{WallMS: time.Since(r.started).Milliseconds()},
+	})
+	s.mu.Lock()
+	delete(s.runs, r)
+	s.mu.Unlock()
+	if r.term != nil {
+		_ = r.term.Close() // it has ended; nothing is left to lose
+	}
+}
+
+// follow passes input from the client and output to it until the run's end,
+// then sends the last frame.
+func (s *supervisor) follow(c *wire.Conn, r *run) error {
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.clientInput(c, r)
+	}()
+	r.watch(c)
+	defer r.unwatch(c)
+	shown := make(chan struct{}) // closed when the terminal's last byte was sent
+	if r.term != nil {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			defer close(shown)
+			show(ctx, c, r.term)
+		}()
+	} else {
+		close(shown)
+	}
+	select {
+	case <-gone:
+		if !r.tty && (r.own && s.start.Bound || !r.own) {
+			s.clientGone(r)
+		}
+		return nil
+	case <-r.told:
+	}
+	select {
+	case <-shown:
+	case <-gone:
+		return nil
+	}
+	return c.WriteJSON(wire.KindEnd, *r.ended)
+}
+
+// show sends a terminal's raw output until its end.
+func show(ctx context.Context, c *wire.Conn, t *term.Terminal) {
+	sub := t.Subscribe()
+	defer sub.Close()
+	for {
+		p, _, err := sub.Next(ctx)
+		for len(p) > 0 {
+			part := p[:min(len(p), wire.MaxFrame)]
+			p = p[len(part):]
+			if c.Write(wire.KindScreen, part) != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// clientGone ends what a captured client alone wanted.
+func (s *supervisor) clientGone(r *run) {
+	select {
+	case <-r.told:
+		return
+	default:
+	}
+	if r.own {
+		s.end(wire.End{State: wire.StateStopped, Began: true, Error: "the process that ran it ended"})
+		return
+	}
+	r.signal(unix.SIGKILL)
+}
+
+// clientInput reads what the client sends while it follows a run.
+func (s *supervisor) clientInput(c *wire.Conn, r *run) {
+	for {
+		k, b, err := c.Read()
+		if err != nil {
+			return
+		}
+		switch k {
+		case wire.KindInput:
+			if r.input(b) != nil {
+				r.closeStdin() // the command reads no more
+			}
+		case wire.KindEOF:
+			r.closeStdin()
+		case wire.KindSize:
+			var z isolate.Size
+			if json.Unmarshal(b, &z) == nil && r.term != nil {
+				_, _, _ = r.term.Resize(int(z.Cols), int(z.Rows)) // it may have ended just now
+			}
+		case wire.KindSignal:
+			if len(b) == 1 {
+				r.signal(unix.Signal(b[0]))
+			}
+		default:
+			return
+		}
+	}
+}
+
+func withoutVar(env []string, name string) []string {
+	out := make([]string, 0, len(env))
+	for _, e := range env {
+		if !strings.HasPrefix(e, name+"=") {
+			out = append(out, e)
+		}
+	}
+	return out
+}

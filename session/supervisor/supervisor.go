@@ -1,0 +1,346 @@
+// Package supervisor is the process outside the sandbox that owns one live
+// session: it closes the walls, owns the terminal, the clocks and the record,
+// and serves the session's socket. It may be called only as the re-executed
+// process that session starts; it decides nothing and writes nothing but its
+// session's folder, and says so to the kernel before the agent starts. When it
+// ends, for whatever reason, everything inside ends.
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"fumehood/isolate"
+	"fumehood/isolate/layer"
+	"fumehood/isolate/policy"
+	"fumehood/session/store"
+	"fumehood/session/wire"
+)
+
+// Arg is the first argument that makes the binary a supervisor.
+const Arg = "__supervise"
+
+// readyFD is where the starter waits for one line: "ready" or what went wrong.
+const readyFD = 3
+
+// Dispatch runs the supervisor and ends the process when the arguments ask for
+// it; else it returns at once.
+func Dispatch() {
+	if len(os.Args) != 3 || os.Args[1] != Arg {
+		return
+	}
+	os.Exit(main(store.Dir(os.Args[2])))
+}
+
+// supervisor is one live session. The fields under mu are shared between the
+// connections, the clocks and the main goroutine; all others are set before
+// any of them starts and never change.
+type supervisor struct {
+	dir   store.Dir
+	start *store.Start
+	pol   *policy.Policy
+	sb    *isolate.Sandbox
+	out   *store.Output
+	log   *log.Logger
+	began chan struct{} // closed when a held start may go on
+
+	snapMu sync.Mutex // one snapshot at a time
+
+	mu       sync.Mutex
+	rec      *store.Record
+	main     *run           // the session's own command
+	runs     map[*run]bool  // it and every exec
+	ending   *wire.End      // set once: why the session ends
+	endOnce  chan struct{}  // closed with ending
+	paused   time.Duration  // how long everything stood still for snapshots
+	peak     wire.Used      // largest samples
+	conns    sync.WaitGroup // served connections
+	lastWarn map[string]bool
+}
+
+func main(dir store.Dir) int {
+	// What is written here is the account's own business alone.
+	unix.Umask(0o077)
+	ready := os.NewFile(readyFD, "ready")
+	release, err := dir.HoldLive()
+	if err != nil {
+		fmt.Fprintf(ready, "session %s is live already: %v\n", dir.ID(), err)
+		return 1
+	}
+	defer release()
+	s := &supervisor{
+		dir: dir, log: log.New(os.Stderr, "", log.LstdFlags|log.LUTC),
+		began: make(chan struct{}), endOnce: make(chan struct{}),
+		runs: map[*run]bool{}, lastWarn: map[string]bool{},
+	}
+	if err := s.prepare(); err != nil {
+		s.refuse(err)
+		writeRefusal(ready, err)
+		return 1
+	}
+	listener, err := s.listen()
+	if err != nil {
+		s.sb.Kill()
+		s.refuse(err)
+		writeRefusal(ready, err)
+		return 1
+	}
+	if err := confine(dir); err != nil {
+		s.sb.Kill()
+		s.refuse(err)
+		writeRefusal(ready, err)
+		return 1
+	}
+	fmt.Fprintln(ready, "ready")
+	ready.Close()
+
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	go func() {
+		for sig := range signals {
+			if sig == unix.SIGHUP {
+				continue // the terminal that started us went away; the session lives on
+			}
+			s.end(wire.End{State: wire.StateStopped, Error: "the supervisor was told to end"})
+		}
+	}()
+	go s.serve(listener)
+	stopClocks := s.startClocks()
+	if !s.start.Hold {
+		s.release(nil)
+	}
+	s.wait()
+	stopClocks()
+	listener.Close()
+	s.finish()
+	return 0
+}
+
+// prepare reads what is to run and closes the walls.
+func (s *supervisor) prepare() error {
+	var err error
+	if s.rec, err = s.dir.LoadRecord(); err != nil {
+		return err
+	}
+	if s.start, err = s.dir.LoadStart(); err != nil {
+		return err
+	}
+	src, err := os.ReadFile(s.dir.Policy())
+	if err != nil {
+		return err
+	}
+	if s.pol, err = policy.Parse(s.dir.Policy(), src); err != nil {
+		return err
+	}
+	if s.out, err = s.dir.OpenOutput(int64(s.pol.Limits.OutputBytes)); err != nil {
+		return err
+	}
+	s.sb, err = isolate.Start(context.Background(), s.spec())
+	if err != nil {
+		return err
+	}
+	s.setState(wire.StatePreparing)
+	return s.event("walls closed", "every layer is in force", map[string]any{"layers": s.sb.Layers()})
+}
+
+func (s *supervisor) spec() isolate.Spec {
+	sp := isolate.Spec{
+		ID:        s.dir.ID(),
+		Workspace: isolate.Mount{Host: s.dir.Workspace(), Inside: s.rec.Repo},
+		Home:      isolate.Mount{Host: s.dir.Home(), Inside: isolate.HomeInside},
+		Canary:    s.dir.Canary(),
+		Require:   s.pol.Boundary.Require,
+		UID:       s.rec.UID, GID: s.rec.GID, User: s.rec.User,
+		Processes: s.pol.Limits.Processes,
+		DataBytes: uint64(s.pol.Limits.Memory),
+		OpenFiles: 0,
+	}
+	sp.ReadOnly = s.start.ReadOnly
+	return sp
+}
+
+// release lets a held start go on; more than once does no harm. client is who
+// it goes on for, nil when nobody watches.
+func (s *supervisor) release(client *wire.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.began:
+		return
+	default:
+		close(s.began)
+	}
+	r := newRun(s, isolate.Command{
+		Argv: s.start.Command, Env: s.start.Env, Dir: s.rec.Repo,
+	}, s.start.TTY, isolate.Size{Cols: s.start.Cols, Rows: s.start.Rows}, true)
+	if !r.tty {
+		r.client = client
+	}
+	s.main = r
+	s.runs[r] = true
+	s.rec.State, s.rec.Started, s.rec.Runs = wire.StateRunning, time.Now().UTC(), s.rec.Runs+1
+	if err := r.begin(); err != nil {
+		go s.end(wire.End{State: wire.StateFailed, Error: err.Error()})
+		return
+	}
+	s.rec.Began = true
+	s.save()
+}
+
+// holdFor is how long a held start waits for its first client.
+const holdFor = 30 * time.Second
+
+// wait returns when the session is to end.
+func (s *supervisor) wait() {
+	select {
+	case <-s.began:
+	case <-s.endOnce:
+		return
+	case <-s.sb.Done():
+		s.end(wire.End{State: wire.StateFailed, Error: "the sandbox ended before the command began"})
+		return
+	case <-time.After(holdFor):
+		s.end(wire.End{State: wire.StateFailed, Error: fmt.Sprintf("nobody came for the session's command within %v", holdFor)})
+		return
+	}
+	s.mu.Lock()
+	r := s.main
+	s.mu.Unlock()
+	select {
+	case <-s.endOnce:
+	case <-r.exited:
+		st := r.status
+		s.end(wire.End{State: wire.StateExited, Began: st.StartErr == "", Code: st.Code, Signal: st.Signal, Error: st.StartErr})
+	case <-s.sb.Done():
+		// The command's own end and the sandbox's can come together: what the
+		// spawner still said of the command counts first.
+		select {
+		case <-r.exited:
+			st := r.status
+			s.end(wire.End{State: wire.StateExited, Began: st.StartErr == "", Code: st.Code, Signal: st.Signal, Error: st.StartErr})
+		case <-time.After(200 * time.Millisecond):
+			s.end(wire.End{State: wire.StateFailed, Began: true, Error: "the sandbox ended under the command: its spawner or first process was ended from inside or by the kernel"})
+		}
+	}
+}
+
+// end sets why the session ends; the first reason stands.
+func (s *supervisor) end(e wire.End) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending != nil {
+		return
+	}
+	s.ending = &e
+	close(s.endOnce)
+}
+
+// finish ends everything inside, gathers the last words, and writes the record.
+func (s *supervisor) finish() {
+	e := s.ending
+	if u, err := s.sb.Usage(); err == nil {
+		s.sample(u)
+		e.Usage.Leftover = max(0, u.Processes-s.main.alive())
+	}
+	if err := s.sb.Kill(); err != nil {
+		s.log.Printf("end the sandbox: %v", err)
+		_ = s.event("kill", err.Error(), nil)
+	}
+	s.mu.Lock()
+	runs := make([]*run, 0, len(s.runs))
+	for r := range s.runs {
+		runs = append(runs, r)
+	}
+	started := s.rec.Started
+	e.Usage.PeakRSS, e.Usage.Procs, e.Usage.CPUMS = s.peak.PeakRSS, s.peak.Procs, s.peak.CPUMS
+	if !started.IsZero() {
+		e.Usage.WallMS = time.Since(started).Milliseconds()
+	}
+	s.mu.Unlock()
+	for _, r := range runs {
+		r.drain()
+	}
+	if err := s.out.Close(); err != nil {
+		s.log.Printf("close output: %v", err)
+	}
+	if !s.start.Ephemeral {
+		if err := s.snapshot(context.Background()); err != nil {
+			s.log.Printf("final snapshot: %v", err)
+			_ = s.event("snapshot", "final snapshot: "+err.Error(), nil)
+		}
+	}
+	s.mu.Lock()
+	s.rec.State, s.rec.Limit, s.rec.Signal, s.rec.Ended = e.State, e.Limit, e.Signal, time.Now().UTC()
+	s.rec.Error = e.Error
+	s.rec.Began = s.rec.Began && (e.Began || e.State != wire.StateExited)
+	e.Began = s.rec.Began
+	if e.State == wire.StateExited {
+		code := e.Code
+		s.rec.Code = &code
+	}
+	s.save()
+	s.mu.Unlock()
+	_ = s.event("end", string(e.State), map[string]any{"exit_code": e.Code, "signal": e.Signal, "limit": e.Limit, "error": e.Error, "leftover": e.Usage.Leftover})
+	os.Remove(filepath.Join(string(s.dir), socketName))
+	for _, r := range runs {
+		r.tell(*e)
+	}
+	done := make(chan struct{})
+	go func() { s.conns.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Second): // a client that does not read its last frame is left behind
+	}
+}
+
+// refuse records that nothing ran.
+func (s *supervisor) refuse(err error) {
+	s.log.Printf("refused: %v", err)
+	_ = s.event("refused", err.Error(), nil)
+	if s.rec == nil {
+		return
+	}
+	s.rec.State, s.rec.Error, s.rec.Ended = wire.StateFailed, err.Error(), time.Now().UTC()
+	s.save()
+}
+
+// writeRefusal hands the starter the error, and its hint on a second line.
+func writeRefusal(w io.Writer, err error) {
+	fmt.Fprintf(w, "%v\n", err)
+	var le *layer.Error
+	if errors.As(err, &le) && le.Hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", le.Hint)
+	}
+}
+
+func (s *supervisor) setState(st wire.State) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rec.State = st
+	s.save()
+}
+
+// save writes the record; callers hold mu.
+func (s *supervisor) save() {
+	if err := s.dir.SaveRecord(s.rec); err != nil {
+		s.log.Printf("save record: %v", err)
+	}
+}
+
+func (s *supervisor) event(kind, text string, fields map[string]any) error {
+	err := s.dir.AppendEvent(time.Now(), kind, text, fields)
+	if err != nil {
+		s.log.Printf("event log: %v", err)
+	}
+	return err
+}
