@@ -9,6 +9,7 @@ import (
 
 	"fumehood/session"
 	"fumehood/ui/kit"
+	"fumehood/ui/sessions"
 )
 
 // hit is a place of the screen that the mouse can click.
@@ -181,13 +182,13 @@ func (a *App) placesLine() string {
 	if !ok || a.at == kit.Start {
 		return kit.Cut(line, a.w)
 	}
-	state := kit.State(s)
+	state := sessions.Standing(s).Text()
 	if s.Live {
 		state += " " + kit.Age(a.ctx.Clock.Now().Sub(since(s)))
 	}
-	style := kit.StateStyle(&st, s)
+	style := sessions.Standing(s).Style(&st)
 	if x+kit.Width(state)+1 > a.w {
-		state = kit.State(s)
+		state = sessions.Standing(s).Text()
 	}
 	if x+kit.Width(state)+1 > a.w {
 		return kit.Cut(line, a.w)
@@ -316,5 +317,5 @@ func (a *App) strip1(r rect) string {
 	if m, on := a.toasts.Line(a.ctx.Clock.Now()); on {
 		return a.styles.StatusBar.Render(kit.Fit(" "+m.Text, a.w))
 	}
-	return kit.Ends(" "+a.styles.Strong.Render(kit.Safe(s.Name))+"  "+kit.State(s)+`   ctrl+\ menu`, a.strip(s)+" ", a.w)
+	return kit.Ends(" "+a.styles.Strong.Render(kit.Safe(s.Name))+"  "+sessions.Standing(s).Text()+`   ctrl+\ menu`, a.strip(s)+" ", a.w)
 }

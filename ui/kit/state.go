@@ -3,50 +3,59 @@ package kit
 import (
 	"fmt"
 
-	"fumehood/session"
 	"fumehood/ui/style"
 )
 
-// State says in a few cells how a session stands.
-func State(s session.Summary) string {
+// Standing is how a session stands, in the words of session.State. What every
+// place uses depends on none of the packages that the places ask, so it has
+// them as plain text.
+type Standing struct {
+	State  string
+	Signal string
+	Exit   *int
+	Limit  string // name and value of the limit that ended it
+}
+
+// Text says it in a few cells. The sign and the words mean it without colour.
+func (s Standing) Text() string {
 	switch s.State {
-	case session.StatePreparing:
+	case "preparing":
 		return "… preparing"
-	case session.StateRunning:
+	case "running":
 		return "▶ running"
-	case session.StateWaiting:
+	case "waiting":
 		return "● waits for you"
-	case session.StateExited:
+	case "exited":
 		if s.Signal != "" {
 			return "■ " + Safe(s.Signal)
 		}
-		if s.ExitCode != nil {
-			return fmt.Sprintf("■ exit %d", *s.ExitCode)
+		if s.Exit != nil {
+			return fmt.Sprintf("■ exit %d", *s.Exit)
 		}
 		return "■ ended"
-	case session.StateStopped:
+	case "stopped":
 		return "■ stopped"
-	case session.StateLimit:
-		if s.Limit != nil {
-			return Safe("! " + s.Limit.Name + " " + s.Limit.Value)
+	case "limit":
+		if s.Limit != "" {
+			return "! " + Safe(s.Limit)
 		}
 		return "! limit"
-	case session.StateFailed:
+	case "failed":
 		return "✗ failed"
 	}
-	return Safe("? " + string(s.State))
+	return Safe("? " + s.State)
 }
 
-// StateStyle is the colour that goes with State.
-func StateStyle(st *style.Styles, s session.Summary) style.Style {
+// Style is the colour that goes with Text.
+func (s Standing) Style(st *style.Styles) style.Style {
 	switch s.State {
-	case session.StateWaiting:
+	case "waiting":
 		return st.Waiting
-	case session.StateRunning, session.StatePreparing:
+	case "running", "preparing":
 		return st.Running
-	case session.StateLimit:
+	case "limit":
 		return st.Warn
-	case session.StateFailed:
+	case "failed":
 		return st.Danger
 	}
 	return st.Ended

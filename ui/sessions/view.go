@@ -113,13 +113,22 @@ func (m *Model) row(s session.Summary, w int, at bool) string {
 	if i := strings.LastIndexByte(repo, '/'); i >= 0 && c.repo < 20 {
 		repo = repo[i+1:]
 	}
-	before, mid, after := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, kit.State(s),
+	before, mid, after := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, Standing(s).Text(),
 		kit.Age(m.ctx.Clock.Now().Sub(s.Created)), changes(s), kit.Safe(s.LastLine))
 	if at {
 		return m.ctx.Styles.Selection.Render(kit.Fit(kit.Keep(" ▸ "+before+mid+after, w), w))
 	}
 	// The state is the one coloured cell; its words carry the meaning.
-	return kit.Keep("   "+before+kit.StateStyle(m.ctx.Styles, s).Render(mid)+after, w)
+	return kit.Keep("   "+before+Standing(s).Style(m.ctx.Styles).Render(mid)+after, w)
+}
+
+// Standing is how a session stands.
+func Standing(s session.Summary) kit.Standing {
+	out := kit.Standing{State: string(s.State), Signal: s.Signal, Exit: s.ExitCode}
+	if s.Limit != nil {
+		out.Limit = s.Limit.Name + " " + s.Limit.Value
+	}
+	return out
 }
 
 func changes(s session.Summary) string {

@@ -92,10 +92,12 @@ func (m *Model) how() string {
 		return "The session has ended."
 	}
 	s := *m.ended
-	text := kit.State(s)
+	how := kit.Standing{State: string(s.State), Signal: s.Signal, Exit: s.ExitCode}
+	used := ""
 	if s.Limit != nil {
-		text += kit.Safe(" (used " + s.Limit.Used + ")")
+		how.Limit, used = s.Limit.Name+" "+s.Limit.Value, kit.Safe(" (used "+s.Limit.Used+")")
 	}
+	text := how.Text() + used
 	if s.Error != "" {
 		text += ": " + kit.Safe(s.Error)
 	}
