@@ -29,15 +29,30 @@ func dial(ctx context.Context, d store.Dir) (*wire.Conn, error) {
 	}
 	defer unix.Close(fd)
 	var nd net.Dialer
-	c, err := nd.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/sock", fd))
-	if err != nil {
+	deadline := time.Now().Add(endingFor)
+	for {
+		c, err := nd.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/sock", fd))
+		if err == nil {
+			return wire.NewConn(c), nil
+		}
 		if !d.Live() {
 			return nil, ErrNotLive
 		}
-		return nil, fmt.Errorf("reach the session's supervisor: %w", err)
+		// Its socket is closed while it writes its last words.
+		ending := errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ECONNREFUSED)
+		if !ending || time.Now().After(deadline) || ctx.Err() != nil {
+			return nil, fmt.Errorf("reach the session's supervisor: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
-	return wire.NewConn(c), nil
 }
+
+// endingFor bounds the wait for a supervisor that is at its end: it ends what
+// is inside, reads the workspace a last time and writes the record.
+const endingFor = time.Minute
 
 // ask sends one request and waits for its reply.
 func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) {

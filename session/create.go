@@ -165,7 +165,7 @@ func (h *Host) startOf(req Request, p *Prepared, user string) *store.Start {
 	st := &store.Start{
 		Command: req.Command, Env: append(Environment(h.Env, user, p.ToolPath), req.Env...), TTY: req.TTY,
 		Cols: req.Size.Cols, Rows: req.Size.Rows, Hold: req.Hold, Bound: req.Bound, RunTime: req.Timeout,
-		ReadOnly: p.ReadOnly,
+		HostHome: h.Home, ReadOnly: p.ReadOnly,
 	}
 	return st
 }

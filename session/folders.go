@@ -13,8 +13,9 @@ import (
 )
 
 // readOnly lists the host folders that go in read-only: the policy's inputs,
-// and toolchains. Each appears at its own path; one below the account's home
-// appears below the session's HOME as well, since tools look there.
+// and toolchains. Each appears at its own path, and the stage
+// shows one below the account's home below the session's HOME as well, since
+// tools look there.
 func (h *Host) readOnly(p *Prepared) error {
 	never := []string{string(h.Root), filepath.Join(h.Config, "fumehood")}
 	f := p.Policy.Filesystem
@@ -49,9 +50,6 @@ func (h *Host) readOnly(p *Prepared) error {
 		add(isolate.Mount{Host: pl.Real, Inside: pl.Path})
 		if pl.Real != pl.Path {
 			add(isolate.Mount{Host: pl.Real, Inside: pl.Real})
-		}
-		if rel, err := filepath.Rel(h.Home, pl.Path); err == nil && h.Home != "" && rel != "." && rel != ".." && !strings.HasPrefix(rel, "../") {
-			add(isolate.Mount{Host: pl.Real, Inside: filepath.Join(isolate.HomeInside, rel)})
 		}
 	}
 	p.ToolPath = h.toolPath(path, p.ReadOnly)

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"fumehood/isolate/layer"
 	"fumehood/session"
 	"fumehood/session/demo"
 )
@@ -88,13 +91,7 @@ func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) 
 		return err
 	}
 	fmt.Fprintf(w, "session %s of %s\n\nWalls, as read from outside before the agent began:\n", id, d.Repo)
-	for _, f := range det.Layers {
-		mark := "ok"
-		if !f.OK {
-			mark = "NOT IN FORCE"
-		}
-		fmt.Fprintf(w, "  %-10s  %-34s %-28s %s\n", f.Layer, visible(f.What), visible(f.Value), mark)
-	}
+	writeLayers(w, det.Layers)
 	fmt.Fprintf(w, "\nThe agent, in its own words:\n\n")
 	var out bytes.Buffer
 	v := session.NewVisibleWriter(io.MultiWriter(w, &out))
@@ -110,7 +107,7 @@ func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) 
 		if !c.OK {
 			mark, bad = "BAD", true
 		}
-		fmt.Fprintf(w, "  %s %s (%s)\n", mark, c.What, visible(c.Detail))
+		fmt.Fprintf(w, "  %s %s%s\n", mark, c.What, bracketed(visible(c.Detail)))
 	}
 	r, err := h.Review(ctx, dir, true)
 	if err != nil {
@@ -125,4 +122,36 @@ func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) 
 		return &exitError{code: exitConflict, err: fmt.Errorf("the demo did not go as it should: see above")}
 	}
 	return nil
+}
+
+func bracketed(s string) string {
+	if s == "" {
+		return ""
+	}
+	return " (" + s + ")"
+}
+
+// writeLayers sums up what was read of each layer; what is not in force is
+// named.
+func writeLayers(w io.Writer, facts []layer.Fact) {
+	for _, name := range layer.All() {
+		n, bad := 0, 0
+		var seen []string
+		for _, f := range facts {
+			if f.Layer != name {
+				continue
+			}
+			n++
+			if !f.OK {
+				bad++
+				fmt.Fprintf(w, "  NOT IN FORCE %s: %s is %s (%s)\n", name, visible(f.What), visible(f.Value), f.Source)
+			}
+			if !slices.Contains(seen, f.Source) {
+				seen = append(seen, f.Source)
+			}
+		}
+		if n > 0 && bad == 0 {
+			fmt.Fprintf(w, "  %-11s in force: %d of %d as planned (%s)\n", name, n, n, strings.Join(seen, ", "))
+		}
+	}
 }

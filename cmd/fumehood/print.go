@@ -101,3 +101,14 @@ func sizeText(n int64) string {
 	}
 	return fmt.Sprintf("%.1f GiB", float64(n)/unit/unit/unit)
 }
+
+// plural counts things: "1 file", "2 files", "3 processes".
+func plural(n int, thing string) string {
+	switch {
+	case n == 1:
+		return "1 " + thing
+	case strings.HasSuffix(thing, "s"):
+		return fmt.Sprintf("%d %ses", n, thing)
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

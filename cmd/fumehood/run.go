@@ -123,7 +123,7 @@ func report(d store.Dir, e *wire.End) {
 		fmt.Fprintf(os.Stderr, "fumehood: ended by %s\n", session.SignalName(e.Signal))
 	}
 	if e.Usage.Leftover > 0 && e.State == wire.StateExited {
-		fmt.Fprintf(os.Stderr, "fumehood: %d processes were still running when the command ended; they were ended too\n", e.Usage.Leftover)
+		fmt.Fprintf(os.Stderr, "fumehood: %s still running when the command ended; ended too\n", plural(e.Usage.Leftover, "process"))
 	}
 }
 
@@ -141,7 +141,7 @@ func afterRun(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) {
 		}
 	}
 	if n > 0 {
-		fmt.Fprintf(os.Stderr, "fumehood: %d changed files in %s (%d risky); see \"fumehood diff %s\", then \"fumehood apply %s\"\n", n, d.ID(), risky, d.ID(), d.ID())
+		fmt.Fprintf(os.Stderr, "fumehood: %s in %s%s; see \"fumehood diff %s\", then \"fumehood apply --all %s\"\n", plural(n, "changed file"), d.ID(), riskyText(risky), d.ID(), d.ID())
 	}
 	if !rm {
 		return
@@ -285,4 +285,11 @@ func terminalSize() isolate.Size {
 		return isolate.Size{Cols: 80, Rows: 24}
 	}
 	return isolate.Size{Cols: cols, Rows: rows}
+}
+
+func riskyText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d risky", n)
 }

@@ -11,7 +11,7 @@ try() {
   if out=$("$@" 2>&1); then
     say "  OPEN    $claim: it worked"
   else
-    say "  refused $claim: $(printf '%s' "$out" | tail -n 1 | cut -c1-90)"
+    say "  refused $claim ${out:+$(printf '%s' "$out" | grep -v 'dmesg(1)' | tail -n 1 | cut -c1-72)}"
   fi
 }
 
@@ -32,19 +32,17 @@ git log --oneline | head -n 1
 git add -A && git -c user.name=demo -c user.email=demo@fumehood.test commit -q -m "lock the store" && say "  committed inside: $(git log --oneline | head -n 1)"
 say ""
 say "2. every wall, tried from inside"
-try "read the user's key        ${DEMO_CANARY:-~/.ssh/id_demo}" cat "${DEMO_CANARY:-/home/none/.ssh/id_demo}"
+try "read the user's key      " cat "${DEMO_CANARY:-/home/none/.ssh/id_demo}"
 try "write beside the workspace" sh -c 'echo x > ../beside.txt'
 try "write to /etc             " sh -c 'echo x > /etc/fumehood-demo'
 try "another place of the host " ls /root /var/lib
 try "the network, by address   " bash -c 'exec 3<>/dev/tcp/198.51.100.7/443'
 try "the host's loopback       " bash -c 'exec 3<>/dev/tcp/127.0.0.1/22'
-try "a name                    " getent hosts host.test
-try "processes of the host     " sh -c 'test "$(ls /proc | grep -c "^[0-9]")" -gt 12'
+try "a name                    " sh -c 'getent hosts host.test || { echo "not found"; false; }'
+try "processes of the host     " sh -c 'n=$(ls /proc | grep -c "^[0-9]"); echo "$n processes to be seen, all of the session"; test "$n" -gt 12'
 try "the starter's environment " sh -c 'tr "\0" "\n" < /proc/1/environ | grep .'
 try "a new user namespace      " unshare -U true
 try "a mount                   " mount -t tmpfs none /tmp
-try "a set-uid program         " sh -c 'cp /usr/bin/id ./.id && chmod 4755 ./.id && ./.id -u >/dev/null && test -u ./.id && find ./.id -perm -4000 -newer /nowhere'
-rm -f ./.id
 try "signal its keeper         " sh -c 'kill -TERM 1'
 say ""
 say "3. and things that a reviewer should notice"

@@ -88,6 +88,7 @@ type Start struct {
 	Bound     bool            `json:"bound"`     // the run ends when that client goes
 	Ephemeral bool            `json:"ephemeral"` // no final snapshot is wanted
 	RunTime   time.Duration   `json:"run_time"`
+	HostHome  string          `json:"host_home"` // absent inside
 	ReadOnly  []isolate.Mount `json:"read_only"`
 }
 

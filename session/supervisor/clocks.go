@@ -45,6 +45,9 @@ func (s *supervisor) startClocks() (stop func()) {
 	return cancel
 }
 
+// leastWarning is the shortest notice worth giving.
+const leastWarning = 5 * time.Second
+
 // clock ends the session once value of unpaused time has gone by, with a
 // warning a tenth of it (at most a minute) before.
 func (s *supervisor) clock(ctx context.Context, name string, value time.Duration) {
@@ -54,7 +57,7 @@ func (s *supervisor) clock(ctx context.Context, name string, value time.Duration
 	begin := time.Now()
 	ahead := min(value/10, time.Minute)
 	go func() {
-		warned := false
+		warned := ahead < leastWarning
 		for {
 			used := time.Since(begin) - s.pausedFor()
 			next := value - used

@@ -83,24 +83,17 @@ func (r *run) beginTTY() error {
 }
 
 func (r *run) beginCaptured() error {
-	inR, inW, err := os.Pipe()
-	if err != nil {
-		return err
+	var ends [6]*os.File
+	for i := 0; i < len(ends); i += 2 {
+		var err error
+		if ends[i], ends[i+1], err = blockingPipe(i == 0); err != nil {
+			for _, f := range ends[:i] {
+				f.Close()
+			}
+			return fmt.Errorf("pipe for %q: %w", r.cmd.Argv[0], err)
+		}
 	}
-	outR, outW, err := os.Pipe()
-	if err != nil {
-		inR.Close()
-		inW.Close()
-		return err
-	}
-	errR, errW, err := os.Pipe()
-	if err != nil {
-		inR.Close()
-		inW.Close()
-		outR.Close()
-		outW.Close()
-		return err
-	}
+	inR, inW, outR, outW, errR, errW := ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = inR, outW, errW
 	proc, err := r.s.sb.Spawn(r.cmd)
 	inR.Close()
@@ -130,6 +123,25 @@ func (r *run) beginCaptured() error {
 		close(r.drained)
 	}()
 	return nil
+}
+
+// blockingPipe makes a pipe of which only our end is non-blocking: the mode
+// belongs to the open file, and programs expect streams that block.
+func blockingPipe(oursWrites bool) (r, w *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, err
+	}
+	ours := fds[0]
+	if oursWrites {
+		ours = fds[1]
+	}
+	if err := unix.SetNonblock(ours, true); err != nil {
+		unix.Close(fds[0])
+		unix.Close(fds[1])
+		return nil, nil, err
+	}
+	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
 // pump passes one stream on until its end. A client that does not read holds

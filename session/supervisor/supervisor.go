@@ -22,6 +22,7 @@ import (
 
 	"fumehood/isolate"
 	"fumehood/isolate/layer"
+	"fumehood/isolate/limits"
 	"fumehood/isolate/policy"
 	"fumehood/session/store"
 	"fumehood/session/wire"
@@ -165,7 +166,7 @@ func (s *supervisor) spec() isolate.Spec {
 		DataBytes: uint64(s.pol.Limits.Memory),
 		OpenFiles: 0,
 	}
-	sp.ReadOnly = s.start.ReadOnly
+	sp.ReadOnly, sp.HostHome = s.start.ReadOnly, s.start.HostHome
 	return sp
 }
 
@@ -250,7 +251,9 @@ func (s *supervisor) finish() {
 	e := s.ending
 	if u, err := s.sb.Usage(); err == nil {
 		s.sample(u)
-		e.Usage.Leftover = max(0, u.Processes-s.main.alive())
+	}
+	if tree, err := limits.Tree(s.sb.PID()); err == nil {
+		e.Usage.Leftover = max(0, len(tree)-1-s.main.alive()) // without the spawner
 	}
 	if err := s.sb.Kill(); err != nil {
 		s.log.Printf("end the sandbox: %v", err)

@@ -2,6 +2,7 @@ package term
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -253,4 +254,44 @@ func (x *tmux) shrink(t *testing.T, stream []byte) []byte {
 		}
 	}
 	return bytes.Join(parts, nil)
+}
+
+// TestScreenAgreesWithTmuxOnRealPrograms records what programs write to us and
+// shows it to tmux.
+func TestScreenAgreesWithTmuxOnRealPrograms(t *testing.T) {
+	x := startTmux(t, 60, 20)
+	text := file(t, "a.txt", numbered(100)+"漢字 é 🙂 \ttab\n")
+	for _, row := range []struct {
+		name string
+		argv []string
+		see  string
+		keys []string // each with what must be seen after it
+	}{
+		{"vim", []string{"vim", "-u", "NONE", "-N", "-i", "NONE", "--cmd", "set ruler", text}, "1,1",
+			[]string{"G", "101,1", "50G", "50,1", "5dd", "line 55", "Onew text\x1b", "new text", ":split\n", "50,8", "\x06", "line 60"}},
+		{"less", []string{"less", text}, "line 1 ", []string{" ", "line 20", "G", "漢字", "b", "line 70", "g", "line 1 of", "/line 33\n", "line 33"}},
+		{"bash", []string{"bash", "--norc", "--noprofile", "-c", "for i in 1 2 3; do echo -e \"\\e[3${i}mcolour $i\\e[0m\"; done; ls -C --color=always /usr; seq 1 30; read x"}, "30", nil},
+		{"htop", []string{"htop", "-d", "100"}, "F1Help", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := start(t, x.cols, x.rows, Options{}, row.argv...)
+			p.see(t, row.see)
+			for i := 0; i < len(row.keys); i += 2 {
+				p.typed(t, row.keys[i])
+				p.see(t, row.keys[i+1])
+			}
+			for stable := p.Total(); ; stable = p.Total() { // until nothing comes for a while
+				ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+				f, _ := p.Frame(0, 0)
+				p.NextFrame(ctx, f.Gen, 0)
+				cancel()
+				if p.Total() == stable {
+					break
+				}
+			}
+			if d := x.compare(t, []byte(p.log.String())); d != "" {
+				t.Errorf("%s\n%q", d, p.log.String())
+			}
+		})
+	}
 }
