@@ -41,6 +41,11 @@ func crashTargets(st memStore) []Target {
 
 func crashSite(t testing.TB) *site {
 	s := newFastSite(t)
+	fillCrash(s)
+	return s
+}
+
+func fillCrash(s *site) {
 	s.write("mod", "old", 0o664)
 	s.write("exec", "e", 0o640)
 	s.symlink("ln", "mod")
@@ -52,8 +57,7 @@ func crashSite(t testing.TB) *site {
 	s.write("f", "f", 0o644)
 	s.write("there", "there", 0o644)
 	s.write("sub/untouched", "u", 0o644)
-	must(t, os.Chmod(s.repo+"/del", 0o750))
-	return s
+	must(s.t, os.Chmod(s.repo+"/del", 0o750))
 }
 
 // crashJob is what the re-executed child does.
@@ -70,6 +74,9 @@ const crashEnv = "FUMEHOOD_APPLY_CRASH"
 func TestMain(m *testing.M) {
 	if job := os.Getenv(crashEnv); job != "" {
 		os.Exit(crashChild(job))
+	}
+	if cell := os.Getenv(cellEnv); cell != "" {
+		os.Exit(cellChild(cell))
 	}
 	os.Exit(m.Run())
 }
@@ -144,24 +151,24 @@ func (s *site) temps() []string {
 }
 
 func TestKillAtEveryStepLeavesBeforeOrAfter(t *testing.T) {
-	for _, named := range []bool{false, true} {
-		for _, op := range []string{"apply", "undo"} {
-			t.Run(fmt.Sprintf("%s named=%v", op, named), func(t *testing.T) {
-				t.Parallel()
-				steps := 0
-				for at := 0; ; at++ {
-					step := crashOnce(t, op, at, named)
-					if step == "" {
-						break
-					}
-					steps++
+	for _, op := range []string{"apply", "undo"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			steps := 0
+			for at := 0; ; at++ {
+				if crashOnce(t, op, at, at%2 == 0) == "" {
+					break
 				}
-				if steps < 30 {
-					t.Errorf("only %d steps were tried, want at least 30", steps)
+				if stride(2) == 1 {
+					crashOnce(t, op, at, at%2 == 1)
 				}
-				t.Logf("%d steps", steps)
-			})
-		}
+				steps++
+			}
+			if steps < 60 {
+				t.Errorf("only %d steps were tried, want at least 60", steps)
+			}
+			t.Logf("%d steps", steps)
+		})
 	}
 }
 
@@ -261,10 +268,6 @@ func isAfter(t *testing.T, s *site) bool {
 }
 
 func TestKillDuringRecover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("got -short, want the long run")
-	}
-	// Kill apply at a few telling steps, then recover at each of its own.
 	total := 0
 	for at := 0; ; at++ {
 		s := crashSite(t)
@@ -273,9 +276,9 @@ func TestKillDuringRecover(t *testing.T) {
 			break
 		}
 		if stageStep(step) && at%7 != 0 {
-			continue
+			continue // there is little to recover
 		}
-		for rat := 0; ; rat += 1 + at%3 {
+		for rat := at % stride(6); ; rat += stride(6) {
 			s := crashSite(t)
 			before := s.snap()
 			s.crash("apply", at, at%2 == 0)
@@ -298,4 +301,13 @@ func TestKillDuringRecover(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills", total)
+}
+
+// stride is how many cases a product of cases skips at a time: all of them are
+// tried when FUMEHOOD_LONG is set, a spread of them otherwise.
+func stride(n int) int {
+	if os.Getenv("FUMEHOOD_LONG") != "" {
+		return 1
+	}
+	return n
 }

@@ -46,7 +46,7 @@ func (t *tree) lookOnce(ctx context.Context, rel string) (_ hostPath, stable boo
 	case err != nil:
 		return hostPath{why: plain(err)}, true, nil
 	}
-	hp := hostPath{state: state{Kind: kindOf(st.Mode), UID: st.Uid, GID: st.Gid, Mtime: st.Mtim.Nano()}}
+	hp := hostPath{state: state{Kind: kindOf(st.Mode), UID: st.Uid, GID: st.Gid, Mtime: st.Mtim.Nano(), ino: st.Ino, ctime: st.Ctim.Nano()}}
 	switch hp.Kind {
 	case diffreview.KindSymlink:
 		target, err := t.readlink(rel)
@@ -95,6 +95,7 @@ func read(ctx context.Context, f *os.File, st *unix.Stat_t, w io.Writer) (state,
 	s := state{
 		Kind: diffreview.KindFile, Blob: diffreview.Blob(hex.EncodeToString(h.Sum(nil))), Size: n,
 		Mode: after.Mode & 0o7777, Mtime: after.Mtim.Nano(), UID: after.Uid, GID: after.Gid,
+		ino: after.Ino, ctime: after.Ctim.Nano(),
 	}
 	return s, n == after.Size && st.Size == after.Size && st.Mtim == after.Mtim && st.Mode == after.Mode, nil
 }

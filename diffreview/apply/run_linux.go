@@ -162,6 +162,9 @@ func (b *bench) moveAll(ctx context.Context, t *txn, st []*staged) (made int, er
 // take moves a file that is to be deleted off its name, then looks at it. Only
 // after that is it certain that these are the bytes expected.
 func (b *bench) take(m move, i int) error {
+	if err := b.untouched(m); err != nil {
+		return err
+	}
 	b.fault(fmt.Sprintf("take %d", i))
 	if err := b.tree.place(m.Path, m.Temp); err != nil {
 		return moveError(m, err)
@@ -183,12 +186,29 @@ func (b *bench) put(m move, s *staged, i int) error {
 	if err := b.tree.name(s, m, m.Temp); err != nil {
 		return moveError(m, err)
 	}
+	if err := b.untouched(m); err != nil {
+		return err
+	}
 	b.fault(fmt.Sprintf("swap %d", i))
 	if err := b.exchange(m.Temp, m.Path); err != nil {
 		return moveError(m, err)
 	}
 	b.fault(fmt.Sprintf("check %d", i))
 	return b.expected(m)
+}
+
+// untouched sees most edits before anything is moved, by inode and time alone.
+// The comparison that counts comes after; but each one that fails there has
+// shown the new file for a moment to whoever reads the path.
+func (b *bench) untouched(m move) error {
+	st, err := b.tree.lstat(m.Path)
+	if err != nil {
+		return moveError(m, err)
+	}
+	if st.Ino != m.From.ino || st.Ctim.Nano() != m.From.ctime {
+		return conflict(m.Path, "the host's file changed meanwhile")
+	}
+	return nil
 }
 
 func (b *bench) exchange(from, to string) error {

@@ -22,6 +22,9 @@ type state struct {
 	// Restore: a state to be written brings its time and owner along. Without
 	// it the time is now, and a new file's owner its folder's.
 	Restore bool `json:"restore,omitempty"`
+	// As it was seen: a cheap first look before the real comparison. Not kept.
+	ino   uint64
+	ctime int64
 }
 
 func (s state) absent() bool { return s.Kind == diffreview.KindAbsent }
