@@ -253,13 +253,19 @@ func processes(n int) string {
 
 func seconds(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }
 
+// limits names what is bounded, and what is not: silence would read as a bound.
 func limits(d session.Detail) string {
-	var parts []string
+	var bound, free []string
 	for _, l := range d.Limits {
-		parts = append(parts, kit.Safe(l.Name+" "+l.Value))
+		if l.Value == "none" || l.Value == "not in force" {
+			free = append(free, kit.Safe(l.Name))
+			continue
+		}
+		bound = append(bound, kit.Safe(l.Name+" "+l.Value))
 	}
-	if len(parts) == 0 {
-		return "none"
+	text := strings.Join(bound, " · ")
+	if len(free) > 0 {
+		text += "   no bound: " + strings.Join(free, ", ")
 	}
-	return strings.Join(parts, " · ")
+	return text
 }

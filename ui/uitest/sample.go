@@ -40,6 +40,7 @@ func Sample(now time.Time) *Backend {
 		{Name: "memory", Value: "4 GiB", How: "each process by the kernel; the whole is sampled every 250 ms"},
 		{Name: "processes", Value: "2048", How: "by the kernel"},
 		{Name: "session time", Value: "8 h", How: "by the supervisor's clock"},
+		{Name: "disk", Value: "not in force", How: "the workspace can fill this file system"},
 	}
 	block := "Boundary\n  process restriction: namespaces, landlock, seccomp\n  if it cannot be set up: refuses to run\nFilesystem\n  a copy of the repository, its own home, /tmp\nNetwork\n  none\n"
 	details := map[string]session.Detail{}

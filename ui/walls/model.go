@@ -195,7 +195,7 @@ func (m *Model) wallLines(w int) []string {
 	for _, c := range cells {
 		out = append(out, kit.Cut("   "+st.Strong.Render(kit.Fit(c.Name, 6))+markStyle(m.ctx, c.Mark).Render(kit.Fit(words(c.Mark, m.detail.Live), 24))+c.Means, w))
 	}
-	note := "? is in force as read from outside, and not proven: the wall tests are not built yet. Nothing here says held."
+	note := "? means in force, as read from outside, and not proven: the wall tests that would prove it are not built yet."
 	if !m.detail.Live {
 		note = "Nothing of this session runs now, so no wall stands. They are closed again, all of them, before anything runs."
 	}
@@ -206,8 +206,12 @@ func (m *Model) wallLines(w int) []string {
 	}
 	what, value := factWidths(w)
 	out = append(out, "", st.Muted.Render(kit.Cut("   "+kit.Fit("LAYER", 12)+kit.Fit("", 3)+kit.Fit("WHAT", what+1)+kit.Fit("VALUE", value+1)+"READ FROM", w)))
-	for _, f := range m.detail.Layers {
-		out = append(out, m.fact(f, w))
+	for _, ok := range []bool{false, true} { // what is not as it should be comes first
+		for _, f := range m.detail.Layers {
+			if f.OK == ok {
+				out = append(out, m.fact(f, w))
+			}
+		}
 	}
 	if len(m.detail.Layers) == 0 {
 		out = append(out, "   nothing was read yet")
