@@ -72,7 +72,7 @@ func (s *subject) body() []byte {
 	return s.content(s.f.New)
 }
 
-func executables(s *subject) []hit {
+func executables(s *subject, _ picked) []hit {
 	b := s.body()
 	if b == nil {
 		return nil
@@ -86,7 +86,7 @@ func executables(s *subject) []hit {
 	return nil
 }
 
-func archives(s *subject) []hit {
+func archives(s *subject, _ picked) []hit {
 	b := s.body()
 	if b == nil {
 		return nil
@@ -102,7 +102,7 @@ func archives(s *subject) []hit {
 
 // binaries covers binary content that is neither of the two above nor a kind
 // that only a viewer opens.
-func binaries(s *subject) []hit {
+func binaries(s *subject, _ picked) []hit {
 	if !s.f.Binary || s.f.Unshown != "binary" || s.gone() {
 		return nil
 	}
@@ -123,7 +123,7 @@ func binaries(s *subject) []hit {
 	return []hit{{}}
 }
 
-func notShown(s *subject) []hit {
+func notShown(s *subject, _ picked) []hit {
 	if s.f.Unshown == "" || s.f.Unshown == "binary" {
 		return nil
 	}

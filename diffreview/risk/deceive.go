@@ -24,7 +24,7 @@ var deceiveRules = []Rule{
 	{Name: "bulk", Severity: warn, Why: "so many lines at once are not read line by line: one of them can do anything", Check: bulk},
 	{Name: "blob", Severity: warn, Why: "a long encoded text stands for bytes that nobody can read", Check: blob},
 	{Name: "obfuscated", Severity: note, Why: "the code is made unreadable", Line: `(_0x[0-9a-f]{3,}.*){2}|(\\x[0-9a-f]{2}){8}|(\\u00[0-9a-f]{2}){8}|String\.fromCharCode\((\s*\d+\s*,){6}|\bchr\(\d+\)\s*([.+]\s*chr\(\d+\)\s*){4}`, Has: []string{"_0x", `\x`, `\u00`, "fromCharCode", "chr("}, Code: true},
-	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine, Has: netExecWords},
+	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine, Has: netExecWords, And: runWords},
 	{Name: "executable-file", Severity: warn, Why: "a program or library in machine code, which can't be reviewed here", Check: executables},
 	{Name: "archive", Severity: warn, Why: "an archive or package, which holds files that are not shown here and may run when it is unpacked or installed", Check: archives},
 	{Name: "binary-content", Severity: warn, Why: "the content can't be shown as text", Check: binaries},
@@ -33,7 +33,7 @@ var deceiveRules = []Rule{
 	{Name: "shadowed-module", Severity: note, Why: "Python scripts of this folder import this file instead of the module of the same name", Paths: []string{"random.py", "os.py", "sys.py", "json.py", "re.py", "ssl.py", "socket.py", "subprocess.py", "logging.py", "typing.py", "types.py", "abc.py", "ast.py", "base64.py", "calendar.py", "code.py", "codecs.py", "collections.py", "copy.py", "csv.py", "datetime.py", "email.py", "enum.py", "functools.py", "glob.py", "hashlib.py", "http.py", "inspect.py", "io.py", "itertools.py", "math.py", "operator.py", "pathlib.py", "pickle.py", "platform.py", "queue.py", "secrets.py", "select.py", "shutil.py", "signal.py", "string.py", "struct.py", "tempfile.py", "threading.py", "time.py", "token.py", "traceback.py", "unittest.py", "urllib.py", "uuid.py", "warnings.py", "weakref.py", "zipfile.py", "requests.py", "numpy.py", "yaml.py", "site.py"}, Check: onlyNew},
 }
 
-func onlyNew(s *subject) []hit {
+func onlyNew(s *subject, _ picked) []hit {
 	if !s.came() {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *subject) eachOdd(fn func(l line)) {
 	}
 }
 
-func bidi(s *subject) (hits []hit) {
+func bidi(s *subject, _ picked) (hits []hit) {
 	s.eachOdd(func(l line) {
 		for _, r := range string(l.text) {
 			if !diffreview.IsBidi(r) {
@@ -73,7 +73,7 @@ func bidi(s *subject) (hits []hit) {
 	return hits
 }
 
-func controls(s *subject) (hits []hit) {
+func controls(s *subject, _ picked) (hits []hit) {
 	s.eachOdd(func(l line) {
 		t := bytes.TrimSuffix(l.text, []byte("\r"))
 		if len(t) == 1 && t[0] == '\f' {
@@ -93,7 +93,7 @@ func controls(s *subject) (hits []hit) {
 	return hits
 }
 
-func invisible(s *subject) (hits []hit) {
+func invisible(s *subject, _ picked) (hits []hit) {
 	s.eachOdd(func(l line) {
 		bad, odd := 0, 0
 		var before rune
@@ -147,7 +147,7 @@ func invisibleKind(r, before rune, first bool) diffreview.Severity {
 	return warn
 }
 
-func lookalikeLetters(s *subject) (hits []hit) {
+func lookalikeLetters(s *subject, _ picked) (hits []hit) {
 	s.eachOdd(func(l line) {
 		text := string(clip(l.text))
 		if w, ok := mixedWord(text, false); ok {
@@ -179,7 +179,7 @@ const (
 	tooMany    = 3000 // added lines of one file of code
 )
 
-func offscreen(s *subject) (hits []hit) {
+func offscreen(s *subject, _ picked) (hits []hit) {
 	if s.gone() || s.data {
 		return nil
 	}
@@ -229,7 +229,7 @@ func farText(b []byte) (column int, ok bool) {
 	return 0, false
 }
 
-func longLine(s *subject) (hits []hit) {
+func longLine(s *subject, _ picked) (hits []hit) {
 	if s.gone() {
 		return nil
 	}
@@ -246,7 +246,7 @@ func longLine(s *subject) (hits []hit) {
 	return hits
 }
 
-func bulk(s *subject) []hit {
+func bulk(s *subject, _ picked) []hit {
 	if s.gone() || s.data || s.prose || s.lock || len(s.fresh) < tooMany {
 		return nil
 	}
@@ -258,7 +258,7 @@ var blobText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}|(?:\\x[0-9a-fA-F]{2}){32,}|(?:\\[0-7]{3}){32,}|(?:\\u[0-9a-fA-F]{4}){32,}|(?:0[xX][0-9a-fA-F]{1,2}\s*,\s*){32,}|(?:\b\d{1,3}\s*,\s*){64,}|(?:%[0-9a-fA-F]{2}){32,}`)
 })
 
-func blob(s *subject) (hits []hit) {
+func blob(s *subject, _ picked) (hits []hit) {
 	if s.gone() || s.lock {
 		return nil
 	}

@@ -25,7 +25,7 @@ var escapeRules = []Rule{
 
 // linkLeads follows a new link's target by its text, and through the links that
 // would be there, without looking at any file system.
-func linkLeads(s *subject) []hit {
+func linkLeads(s *subject, _ picked) []hit {
 	if s.f.New.Kind != diffreview.KindSymlink {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (r *run) follow(link string) (where, why string) {
 	return strings.Join(done, "/"), ""
 }
 
-func linkParent(s *subject) []hit {
+func linkParent(s *subject, _ picked) []hit {
 	if s.gone() {
 		return nil
 	}
@@ -136,7 +136,7 @@ func repositoryFolders(paths []string) map[string]bool {
 	return out
 }
 
-func repositoryLike(s *subject) []hit {
+func repositoryLike(s *subject, _ picked) []hit {
 	if s.gone() {
 		return nil
 	}
@@ -149,7 +149,7 @@ func repositoryLike(s *subject) []hit {
 		return []hit{{}}
 	}
 	// A lone HEAD: git needs only folders beside it that may be there.
-	if s.base == "head" && (bytes.HasPrefix(s.addedText, []byte("ref: refs/")) || isObjectName(bytes.TrimSpace(s.addedText))) {
+	if s.base == "head" && len(s.fresh) == 1 && (bytes.HasPrefix(s.fresh[0].text, []byte("ref: refs/")) || isObjectName(bytes.TrimSpace(s.fresh[0].text))) {
 		return []hit{{severity: warn}}
 	}
 	return nil
@@ -162,7 +162,7 @@ func isObjectName(b []byte) bool {
 	return len(bytes.Trim(b, "0123456789abcdef")) == 0
 }
 
-func gitName(s *subject) []hit {
+func gitName(s *subject, _ picked) []hit {
 	if s.gone() {
 		return nil
 	}
@@ -177,7 +177,7 @@ func gitName(s *subject) []hit {
 	return nil
 }
 
-func executableBit(s *subject) []hit {
+func executableBit(s *subject, _ picked) []hit {
 	if !s.f.New.Exec || s.f.Old.Exec {
 		return nil
 	}
@@ -185,7 +185,7 @@ func executableBit(s *subject) []hit {
 }
 
 // shebang finds a changed interpreter line of a file that is run.
-func shebang(s *subject) []hit {
+func shebang(s *subject, _ picked) []hit {
 	if s.gone() || s.came() {
 		return nil
 	}
@@ -197,7 +197,7 @@ func shebang(s *subject) []hit {
 	return nil
 }
 
-func onlyEdits(s *subject) []hit {
+func onlyEdits(s *subject, _ picked) []hit {
 	if s.came() {
 		return []hit{{severity: note}}
 	}

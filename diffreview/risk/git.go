@@ -12,7 +12,7 @@ import (
 )
 
 // inHooksPath covers the folder that the host's own configuration names.
-func inHooksPath(s *subject) []hit {
+func inHooksPath(s *subject, _ picked) []hit {
 	dir := path.Clean(s.run.env.HooksPath)
 	if s.run.env.HooksPath == "" || dir == "." || s.gone() {
 		return nil
@@ -25,7 +25,7 @@ func inHooksPath(s *subject) []hit {
 
 // preCommit tells hooks that run a command of this machine from those that
 // pre-commit fetches.
-func preCommit(s *subject) (hits []hit) {
+func preCommit(s *subject, _ picked) (hits []hit) {
 	local := regexp.MustCompile(`repo:\s*['"]?local|language:\s*['"]?(system|script|fail)|entry:|args:|additional_dependencies|default_install_hook_types|default_language_version|repo:\s*['"]?(\.|/|file:)`)
 	for _, l := range s.added {
 		t := bytes.TrimSpace(l.text)
@@ -52,7 +52,7 @@ var mediaPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\.(png|jpe?g|gif|webp|ico|icns|bmp|tiff?|pdf|ttf|otf|woff2?|eot|mp[34]|m4a|wav|ogg|flac|mov|avi|webm|zip|gz|tgz|bz2|xz|zst|7z|jar|psd|ai|sketch|fig|bin|dat|db|sqlite3?|parquet|npz?|docx?|xlsx?|pptx?|svg|csv|lock|snap|map)$|-lock\.(json|yaml)$|^go\.sum$|\.min\.\w+$`)
 })
 
-func gitAttributes(s *subject) (hits []hit) {
+func gitAttributes(s *subject, _ picked) (hits []hit) {
 	if s.f.New.Kind == diffreview.KindSymlink {
 		return []hit{{}}
 	}
@@ -92,7 +92,7 @@ func strongest(a, b diffreview.Severity) diffreview.Severity {
 	return a
 }
 
-func gitModules(s *subject) (hits []hit) {
+func gitModules(s *subject, _ picked) (hits []hit) {
 	if s.f.New.Kind == diffreview.KindSymlink || s.f.Binary {
 		return []hit{{severity: danger, why: "git reads the list of submodules through this"}}
 	}
@@ -130,7 +130,7 @@ func gitModules(s *subject) (hits []hit) {
 
 // ignoreHides covers files that the ignore rules of this same change hide, and
 // the rules that do it.
-func ignoreHides(s *subject) (hits []hit) {
+func ignoreHides(s *subject, _ picked) (hits []hit) {
 	if s.run.hidden[s.f.Path] {
 		return []hit{{}}
 	}

@@ -21,7 +21,7 @@ var lockPlace = sync.OnceValue(func() *regexp.Regexp {
 
 // lockSource finds places that the lock file did not have before. A new lock file
 // has only new places: there just the unprotected ones count.
-func lockSource(s *subject) (hits []hit) {
+func lockSource(s *subject, _ picked) (hits []hit) {
 	if !s.lock || s.gone() || s.f.Binary {
 		return nil
 	}
@@ -71,7 +71,7 @@ var lockHash = sync.OnceValue(func() *regexp.Regexp {
 
 // lockIntegrity finds entries of which nothing but a checksum changes, and
 // checksums that go away.
-func lockIntegrity(s *subject) (hits []hit) {
+func lockIntegrity(s *subject, _ picked) (hits []hit) {
 	if !s.lock || s.gone() || s.came() || s.f.Binary {
 		return nil
 	}

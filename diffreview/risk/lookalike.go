@@ -83,6 +83,7 @@ func mixedWord(s string, alone bool) (string, bool) {
 		}
 		start := i
 		latin, like, other, signs := 0, 0, 0, 0
+		foreignLike := false // one of another script, not just another form of Latin
 		for i < len(s) {
 			r, n = utf8.DecodeRuneInString(s[i:])
 			if !unicode.IsLetter(r) && !unicode.Is(unicode.Mn, r) && !(unicode.IsDigit(r) && r < utf8.RuneSelf) {
@@ -93,6 +94,7 @@ func mixedWord(s string, alone bool) (string, bool) {
 			}
 			if _, ok := lookalikes(r); ok {
 				like++
+				foreignLike = foreignLike || !unicode.Is(unicode.Latin, r)
 			} else if r < utf8.RuneSelf || unicode.Is(unicode.Latin, r) {
 				if !unicode.IsDigit(r) {
 					latin++
@@ -103,7 +105,7 @@ func mixedWord(s string, alone bool) (string, bool) {
 			i += n
 		}
 		word := s[start:i]
-		if latin > 0 && like > 0 && (other == 0 || latin > 1) && (like > signs || latin > 2) {
+		if latin > 0 && like > 0 && (other == 0 || latin > 1) && (like > signs || latin > 2) && (foreignLike || latin > 2) {
 			return word, true
 		}
 		if like > 0 && latin == 0 && other == 0 && !foreign && (alone && like > 1 || touches(s, start, i)) {

@@ -21,14 +21,14 @@ var quietKeys = words("main module browser types type man directories sideEffect
 
 var dependencyKeys = []string{"dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "require", "require-dev"}
 
-func packageJSON(s *subject) []hit { return s.jsonKeys(packageKeys, quietKeys) }
+func packageJSON(s *subject, _ picked) []hit { return s.jsonKeys(packageKeys, quietKeys) }
 
 var (
 	composerKeys = words("scripts scripts-aliases repositories config autoload autoload-dev bin plugins extra include-path target-dir minimum-stability prefer-stable replace provide conflict archive")
 	composerNote = words("autoload extra minimum-stability prefer-stable conflict archive")
 )
 
-func composerJSON(s *subject) []hit { return s.jsonKeys(composerKeys, composerNote) }
+func composerJSON(s *subject, _ picked) []hit { return s.jsonKeys(composerKeys, composerNote) }
 
 // jsonKeys compares the two sides by their top-level keys. What is no JSON
 // object counts by the fact that it changed.
@@ -145,7 +145,7 @@ var harmlessKey = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^\s*[{}\[\],]*\s*$|^\s*//|"(editor\.(tabsize|insertspaces|rulers|wordwrap|formatonsave|detectindentation|linenumbers|fontsize|minimap\.enabled|trimautowhitespace|bracketpaircolorization\.enabled)|files\.(eol|insertfinalnewline|trimtrailingwhitespace|trimfinalnewlines|encoding)|cspell\.words|editor\.defaultformatter|workbench\.colortheme|spellright\.\w+|prettier\.(printwidth|singlequote|semi|tabwidth))"\s*:\s*("[\w.-]*"|true|false|\d+|\[[\d,\s]*\])\s*,?\s*}?\s*$`)
 })
 
-func editorSettings(s *subject) (hits []hit) {
+func editorSettings(s *subject, _ picked) (hits []hit) {
 	if s.f.Binary || s.f.New.Kind == diffreview.KindSymlink {
 		return []hit{{}}
 	}

@@ -103,7 +103,7 @@ func sameAsGit(part string) bool {
 	return false
 }
 
-func nameCollision(s *subject) []hit {
+func nameCollision(s *subject, _ picked) []hit {
 	if s.gone() {
 		return nil
 	}
@@ -118,7 +118,7 @@ func nameCollision(s *subject) []hit {
 	return nil
 }
 
-func nameLookalike(s *subject) []hit {
+func nameLookalike(s *subject, _ picked) []hit {
 	if !s.came() {
 		return nil
 	}
@@ -142,7 +142,7 @@ func nameLookalike(s *subject) []hit {
 	return nil
 }
 
-func nameHidden(s *subject) []hit {
+func nameHidden(s *subject, _ picked) []hit {
 	if s.gone() {
 		return nil
 	}
@@ -175,7 +175,7 @@ func nameHidden(s *subject) []hit {
 	return nil
 }
 
-func nameShell(s *subject) []hit {
+func nameShell(s *subject, _ picked) []hit {
 	if s.gone() {
 		return nil
 	}

@@ -37,19 +37,19 @@ type Rule struct {
 	// comments the finding is a note.
 	Comment string
 
-	// Line is looked for in added lines (in removed ones when Removed), only
-	// in lines that hold one of Has. Source leaves out prose, Code comment lines
+	// Line is looked for in added lines, only in those that hold one of Has in
+	// any case, and one of And where that is given. Source leaves out prose, Code comment lines
 	// as well, Edit files that were not there before, Tests all but tests.
-	Line    string
-	Has     []string
-	Removed bool
-	Source  bool
-	Code    bool
-	Edit    bool
-	Tests   bool
+	Line   string
+	Has    []string
+	And    []string
+	Source bool
+	Code   bool
+	Edit   bool
+	Tests  bool
 
-	// Check finds what lines can't tell.
-	Check func(*subject) []hit
+	// Check finds what lines can't tell; it gets the lines that hold one of Has.
+	Check func(s *subject, with picked) []hit
 }
 
 // hit is a place where a rule fires. Severity and Why replace the rule's own
@@ -74,7 +74,8 @@ type compiled struct {
 	Rule
 	paths, not *patterns
 	line       *regexp.Regexp
-	has        [][]byte
+	and        [][]byte
+	index      uint16
 }
 
 // rules compiles the tables at the first run: every start of the program would
@@ -83,12 +84,12 @@ var rules = sync.OnceValue(func() []*compiled {
 	all := Rules()
 	out := make([]*compiled, len(all))
 	for i, r := range all {
-		c := &compiled{Rule: r, paths: compilePatterns(r.Paths), not: compilePatterns(r.Not)}
+		c := &compiled{Rule: r, index: uint16(i), paths: compilePatterns(r.Paths), not: compilePatterns(r.Not)}
 		if r.Line != "" {
 			c.line = regexp.MustCompile(r.Line)
 		}
-		for _, h := range r.Has {
-			c.has = append(c.has, []byte(h))
+		for _, w := range r.And {
+			c.and = append(c.and, []byte(w))
 		}
 		out[i] = c
 	}
@@ -104,13 +105,13 @@ func (r *compiled) apply(s *subject) []hit {
 		if r.Gone != "" {
 			return []hit{{severity: r.Gone, why: r.GoneWhy}}
 		}
-		if !r.Removed && r.Check == nil {
+		if r.Check == nil {
 			return nil
 		}
 	}
 	switch {
 	case r.Check != nil:
-		return r.Check(s)
+		return r.Check(s, s.pick(r))
 	case r.line != nil:
 		return r.lines(s)
 	}
@@ -124,19 +125,9 @@ func (r *compiled) lines(s *subject) []hit {
 	if (r.Code || r.Source) && s.prose || r.Edit && s.came() || r.Tests && !s.testish() {
 		return nil
 	}
-	list, all := s.added, s.addedText
-	if r.Removed {
-		list, all = s.removed, s.removedText
-	}
-	if len(r.has) > 0 && !containsAny(all, r.has) {
-		return nil
-	}
 	var hits []hit
-	for _, l := range list {
-		if len(r.has) > 0 && !containsAny(l.text, r.has) {
-			continue
-		}
-		if r.Code && s.commentLine(l.text) {
+	for _, l := range s.pick(r).added {
+		if r.Code && s.commentLine(l.text) || len(r.and) > 0 && !containsAny(l.text, r.and) {
 			continue
 		}
 		if r.line.Match(clip(l.text)) {
@@ -144,6 +135,24 @@ func (r *compiled) lines(s *subject) []hit {
 		}
 	}
 	return hits
+}
+
+// picked are the changed lines that hold one of a rule's words; all when it has
+// none.
+type picked struct{ added, removed []line }
+
+func (s *subject) pick(r *compiled) picked {
+	if len(r.Has) == 0 {
+		return picked{s.added, s.removed}
+	}
+	choose := func(lines []line, at []int32) []line {
+		out := make([]line, len(at))
+		for i, n := range at {
+			out[i] = lines[n]
+		}
+		return out
+	}
+	return picked{choose(s.added, s.addedWith[r.index]), choose(s.removed, s.removedWith[r.index])}
 }
 
 func containsAny(b []byte, words [][]byte) bool {

@@ -118,7 +118,7 @@ var selfRules = []Rule{
 	{
 		Name: "rights-given-away", Severity: warn, Code: true,
 		Why:  "running this gives a program or an account rights that it keeps afterwards",
-		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID|,\s*0\))|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|authorized_keys`,
+		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID)|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|authorized_keys`,
 		Has:  []string{"chmod", "setcap", "NOPASSWD", "usermod", "gpasswd", "adduser", "addgroup", "visudo", "chown", "sudoers", "ld.so.preload", "setuid", "setgid", "setenforce", "apparmor_parser", "sysctl", "/proc/sys", "insmod", "modprobe", "iptables", "ufw", "spctl", "csrutil", "ExecutionPolicy", "quarantine", "authorized_keys"},
 	},
 }

@@ -29,8 +29,9 @@ type subject struct {
 	test  bool
 
 	// Added and removed lines, without those that only moved within the file.
-	added, removed         []line
-	addedText, removedText []byte // joined, to look for a word in all at once
+	added, removed []line
+	// by rule: which of them hold one of its words
+	addedWith, removedWith map[uint16][]int32
 	// everything added, moved or not
 	fresh []line
 }
@@ -122,16 +123,7 @@ func (s *subject) readLines() {
 		kept = append(kept, l)
 	}
 	s.removed = kept
-	s.addedText, s.removedText = join(s.added), join(s.removed)
-}
-
-func join(lines []line) []byte {
-	var b bytes.Buffer
-	for _, l := range lines {
-		b.Write(l.text)
-		b.WriteByte('\n')
-	}
-	return b.Bytes()
+	s.addedWith, s.removedWith = ruleWords().index(s.added), ruleWords().index(s.removed)
 }
 
 // commentLine says whether a line is nothing but a comment, by what starts it in

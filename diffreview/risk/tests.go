@@ -54,17 +54,17 @@ func (s *subject) testish() bool {
 	return (s.test || s.ext == ".rs" || s.ext == ".zig" || s.ext == ".feature") && !s.prose && !s.data
 }
 
-func testsRemoved(s *subject) (hits []hit) {
+func testsRemoved(s *subject, with picked) (hits []hit) {
 	if !s.testish() {
 		return nil
 	}
 	added := 0
-	for _, l := range s.added {
+	for _, l := range with.added {
 		if testDecl().Match(clip(l.text)) {
 			added++
 		}
 	}
-	for _, l := range s.removed {
+	for _, l := range with.removed {
 		if !testDecl().Match(clip(l.text)) || s.run.movedTests.take(l.text) {
 			continue
 		}
@@ -77,18 +77,18 @@ func testsRemoved(s *subject) (hits []hit) {
 	return hits
 }
 
-func assertionsRemoved(s *subject) (hits []hit) {
+func assertionsRemoved(s *subject, with picked) (hits []hit) {
 	if !s.testish() {
 		return nil
 	}
 	added := 0
-	for _, l := range s.removed {
+	for _, l := range with.removed {
 		if !assertLine().Match(clip(l.text)) || s.commentLine(l.text) || s.run.movedAsserts.take(l.text) {
 			continue
 		}
 		hits = append(hits, hit{line: l.no})
 	}
-	for _, l := range s.added {
+	for _, l := range with.added {
 		if assertLine().Match(clip(l.text)) && !s.commentLine(l.text) {
 			added++
 		}
