@@ -27,7 +27,7 @@ func Dispatch() {
 	}
 	// Started by hand it would mount over the host's own /tmp, if root did so.
 	if !ownMountNamespace() {
-		os.Stderr.WriteString("fumehood: " + childArg + " is not for use by hand\n")
+		_, _ = os.Stderr.WriteString("fumehood: " + childArg + " is not for use by hand\n") // the status says it as well
 		os.Exit(125)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(tryAll()); err != nil {

@@ -69,8 +69,10 @@ func TestReport(t *testing.T) {
 		{"kernel without a number", func(f *Facts) { f.Kernel = "" }, "kernel", false, true, "unknown", "", ""},
 		{"other processor", func(f *Facts) { f.Arch = "386" }, "kernel", false, true, "386", "amd64 and arm64", ""},
 
-		{"AppArmor", appArmor, "user namespaces", false, true, "may not mount there: EACCES", "no session starts",
-			"profile fumehood /usr/local/bin/fumehood flags=(unconfined)"},
+		{
+			"AppArmor", appArmor, "user namespaces", false, true, "may not mount there: EACCES", "no session starts",
+			"profile fumehood /usr/local/bin/fumehood flags=(unconfined)",
+		},
 		{"AppArmor, odd path", both(appArmor, func(f *Facts) { f.Exe = "/x/$(id)/fumehood" }), "user namespaces", false, true, "", "", "install fumehood at a path"},
 		{"AppArmor, what was not tried says so", appArmor, "new /proc", false, true, "not tried", "no session starts", ""},
 		{"AppArmor there but not in the way", func(f *Facts) { f.AppArmor = "1" }, "user namespaces", true, false, "", "", ""},

@@ -28,7 +28,7 @@ func Block(p *Policy, now time.Time) string {
 	b.lifecycle(p)
 	b.section("Verified")
 	b.row("wall tests", "no wall-test record: not yet proven")
-	b.refused(Check(p))
+	b.refused(faultsOf(p))
 	return b.String()
 }
 
@@ -192,13 +192,12 @@ func (b *block) lifecycle(p *Policy) {
 	b.row("kept", orNone(listText(p.Lifecycle.Keep), "nothing named")+"; the workspace too, until the session is removed")
 }
 
-func (b *block) refused(faults []error) {
+func (b *block) refused(faults []*Error) {
 	if len(faults) == 0 {
 		return
 	}
 	b.section("Refused: nothing starts with this policy")
-	for _, err := range faults {
-		e := err.(*Error) // Check makes no other
+	for _, e := range faults {
 		b.row(e.Key, e.Msg)
 	}
 }

@@ -16,6 +16,15 @@ import (
 // is an *Error with the key, and without a line, since a policy in memory has
 // none; CheckFile gives lines too.
 func Check(p *Policy) []error {
+	faults := faultsOf(p)
+	all := make([]error, len(faults))
+	for i, e := range faults {
+		all[i] = e
+	}
+	return all
+}
+
+func faultsOf(p *Policy) []*Error {
 	c := checker{file: p.Name}
 	c.boundary(p.Boundary)
 	c.filesystem(p.Filesystem)
@@ -23,11 +32,7 @@ func Check(p *Policy) []error {
 	c.limits(p.Limits)
 	c.results(p)
 	c.texts(p)
-	all := make([]error, len(c.faults))
-	for i, e := range c.faults {
-		all[i] = e
-	}
-	return all
+	return c.faults
 }
 
 // CheckFile parses and checks a policy file; every fault has its place. The
@@ -37,10 +42,7 @@ func CheckFile(file string, src []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
-	var faults []*Error
-	for _, err := range Check(p) {
-		faults = append(faults, err.(*Error)) // Check makes no other
-	}
+	faults := faultsOf(p)
 	locate(src, faults)
 	if err := join(faults); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ func nearest(table, key string) string {
 }
 
 // nearestTable gives the advice for an unknown table.
-func nearestTable(name string, held map[string]any) string {
+func nearestTable(name string) string {
 	best, bestScore := "", 1<<30
 	for _, t := range tables() {
 		if score := keyDistance(name, t); score < bestScore {

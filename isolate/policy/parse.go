@@ -152,8 +152,8 @@ func (d *decoder) top(p *Policy, doc map[string]any) {
 				set(d, p, fields(), key, k, join2(key, k), v)
 			}
 		default:
-			if t, ok := value.(map[string]any); ok {
-				d.fault(key, "unknown table", nearestTable(key, t))
+			if _, ok := value.(map[string]any); ok {
+				d.fault(key, "unknown table", nearestTable(key))
 				continue
 			}
 			set(d, p, fields(), "", key, key, value)

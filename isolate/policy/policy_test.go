@@ -63,7 +63,7 @@ func invent(r *dice, v reflect.Value, key string) {
 		*at = Bytes(int64(r.next()%uint64(maxBytes))) >> r.IntN(50)
 		return
 	case *time.Duration:
-		*at = time.Duration(int64(r.next()%uint64(maxTime))>>r.IntN(50)) / time.Millisecond * time.Millisecond
+		*at = time.Duration(int64(r.next()%uint64(maxTime)) >> r.IntN(50)).Truncate(time.Millisecond)
 		return
 	case *[]string:
 		*at = list()

@@ -15,15 +15,25 @@ type unit struct {
 // The largest unit comes first: printing takes the first that fits.
 func byteUnits() []unit {
 	return []unit{
-		{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
-		{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1},
+		{"TiB", 1 << 40},
+		{"GiB", 1 << 30},
+		{"MiB", 1 << 20},
+		{"KiB", 1 << 10},
+		{"TB", 1e12},
+		{"GB", 1e9},
+		{"MB", 1e6},
+		{"kB", 1e3},
+		{"B", 1},
 	}
 }
 
 func timeUnits() []unit {
 	return []unit{
-		{"d", int64(24 * time.Hour)}, {"h", int64(time.Hour)}, {"m", int64(time.Minute)},
-		{"s", int64(time.Second)}, {"ms", int64(time.Millisecond)},
+		{"d", int64(24 * time.Hour)},
+		{"h", int64(time.Hour)},
+		{"m", int64(time.Minute)},
+		{"s", int64(time.Second)},
+		{"ms", int64(time.Millisecond)},
 	}
 }
 
