@@ -95,7 +95,7 @@ func limitLines(p *policy.Policy) []LimitLine {
 	}
 	mem := "none"
 	if l.Memory > 0 {
-		mem = l.Memory.String()
+		mem = sizeText(l.Memory)
 	}
 	return []LimitLine{
 		{"processes", procs, "enforced by the kernel"},
@@ -103,10 +103,19 @@ func limitLines(p *policy.Policy) []LimitLine {
 		{"run_time", dur(l.RunTime), "one captured command; enforced by the supervisor's clock"},
 		{"session_time", dur(l.SessionTime), "enforced by the supervisor's clock"},
 		{"idle", dur(p.Lifecycle.Idle), "enforced by the supervisor's clock"},
-		{"output", l.OutputBytes.String(), "stored log: head kept, tail in a ring"},
+		{"output", sizeText(l.OutputBytes), "stored log: head kept, tail in a ring"},
 		{"disk", "not in force", "the workspace and home can fill this file system"},
 		{"cpus", "not in force", "every processor can be used"},
 	}
+}
+
+// sizeText is a size for people: exact when it is whole, else rounded.
+func sizeText(b policy.Bytes) string {
+	const gib = 1 << 30
+	if b > gib && b%gib != 0 {
+		return fmt.Sprintf("%.1fGiB", float64(b)/gib)
+	}
+	return b.String()
 }
 
 // Preview says what a new session would bring in and be able to do.

@@ -180,7 +180,7 @@ func (h *Host) summary(d store.Dir, rec *store.Record) Summary {
 	s := Summary{
 		ID: rec.ID, Name: rec.Name, Repo: rec.Repo, Agent: rec.Agent, Policy: rec.PolicyName, Command: rec.Command,
 		State: rec.State, ExitCode: rec.Code, Signal: SignalName(rec.Signal), Limit: rec.Limit, Error: rec.Error,
-		Created: rec.Created, Started: rec.Started, Ended: rec.Ended, ChangedFiles: -1, Live: d.Live(),
+		Created: rec.Created, Started: rec.Started, Ended: rec.Ended, ChangedFiles: -1, Live: d.Live(), LastLine: rec.LastLine,
 	}
 	if !s.Live && (s.State == StateRunning || s.State == StatePreparing || s.State == StateWaiting) {
 		s.State = StateStopped

@@ -56,23 +56,30 @@ type Review struct {
 // Review builds the change set of the newest snapshot, or of a fresh one, with
 // its risks and the recorded decisions.
 func (h *Host) Review(ctx context.Context, d store.Dir, fresh bool) (*Review, error) {
+	r, err := Look(ctx, d)
+	if !fresh && !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	if err := h.Snapshot(ctx, d); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
+	}
+	return Look(ctx, d)
+}
+
+// Look builds the change set of the newest snapshot and keeps its counts for
+// lists. The error is fs.ErrNotExist when no snapshot was taken yet.
+func Look(ctx context.Context, d store.Dir) (*Review, error) {
+	snap, err := baseline.Open(baselineDirs(d))
+	if err != nil {
+		return nil, err
+	}
 	rec, err := d.LoadRecord()
 	if err != nil {
-		return nil, err
-	}
-	snap, err := baseline.Open(baselineDirs(d))
-	if fresh || errors.Is(err, fs.ErrNotExist) {
-		if err := h.Snapshot(ctx, d); err != nil {
-			return nil, fmt.Errorf("snapshot: %w", err)
-		}
-		snap, err = baseline.Open(baselineDirs(d))
-	}
-	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the session's record: %v", err)
 	}
 	base, err := baseline.Load(baselineDirs(d))
 	if err != nil {
-		return nil, fmt.Errorf("read the baseline: %w", err)
+		return nil, fmt.Errorf("read the baseline: %v", err)
 	}
 	leftOut, err := d.LoadLeftOut()
 	if err != nil {
@@ -84,7 +91,7 @@ func (h *Host) Review(ctx context.Context, d store.Dir, fresh bool) (*Review, er
 		Risk: risks(rec, base, snap),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("change set: %w", err)
+		return nil, fmt.Errorf("change set: %v", err)
 	}
 	out := &Review{Set: set, Snap: snap, Record: rec}
 	dec, err := loadDecisions(d)

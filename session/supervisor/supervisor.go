@@ -24,6 +24,7 @@ import (
 	"fumehood/isolate/layer"
 	"fumehood/isolate/limits"
 	"fumehood/isolate/policy"
+	"fumehood/session"
 	"fumehood/session/store"
 	"fumehood/session/wire"
 )
@@ -280,11 +281,16 @@ func (s *supervisor) finish() {
 		if err := s.snapshot(context.Background()); err != nil {
 			s.log.Printf("final snapshot: %v", err)
 			_ = s.event("snapshot", "final snapshot: "+err.Error(), nil)
+		} else if _, err := session.Look(context.Background(), s.dir); err != nil {
+			s.log.Printf("look at what changed: %v", err)
 		}
 	}
 	s.mu.Lock()
 	s.rec.State, s.rec.Limit, s.rec.Signal, s.rec.Ended = e.State, e.Limit, e.Signal, time.Now().UTC()
 	s.rec.Error = e.Error
+	if s.main != nil && s.main.term != nil {
+		s.rec.LastLine = lastLine(s.main.term)
+	}
 	s.rec.Began = s.rec.Began && (e.Began || e.State != wire.StateExited)
 	e.Began = s.rec.Began
 	if e.State == wire.StateExited {

@@ -160,22 +160,17 @@ func (s *Screen) Resize(cols, rows int) (int, int) {
 		return cols, rows
 	}
 	alt := s.g == s.alt
-	mainY, altY := s.y, s.y
-	if alt {
-		mainY = s.saved[0].y
+	saved := &s.saved[0]
+	if alt { // the main screen's cursor is the saved one
+		saved.x, saved.y = s.resizeMain(cols, rows, saved.x, saved.y)
+		s.alt, s.y = s.alt.resized(cols, rows, s.y)
+		s.g = s.alt
 	} else {
-		altY = s.saved[1].y
+		s.x, s.y = s.resizeMain(cols, rows, s.x, s.y)
+		s.alt, _ = s.alt.resized(cols, rows, 0)
+		s.g = s.main
 	}
-	var newMain, newAlt int
-	s.main, newMain = s.main.resized(cols, rows, min(mainY, s.rows-1))
-	s.alt, newAlt = s.alt.resized(cols, rows, min(altY, s.rows-1))
 	s.cols, s.rows = cols, rows
-	if alt {
-		s.g, s.y = s.alt, newAlt
-		s.saved[0].y = newMain
-	} else {
-		s.g, s.y = s.main, newMain
-	}
 	s.x = min(s.x, cols-1)
 	s.wrapNext = false
 	s.top, s.bot = 0, rows-1
@@ -188,6 +183,16 @@ func (s *Screen) Resize(cols, rows int) (int, int) {
 	s.held = nil
 	s.gen++
 	return cols, rows
+}
+
+// resizeMain changes the main screen's size and follows a position on it.
+func (s *Screen) resizeMain(cols, rows, x, y int) (int, int) {
+	if cols != s.cols {
+		s.main, x, y = s.main.reflow(cols, rows, x, y)
+	} else {
+		s.main, y = s.main.resized(cols, rows, y)
+	}
+	return x, y
 }
 
 func (s *Screen) growTabs() {

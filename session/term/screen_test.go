@@ -371,3 +371,77 @@ func TestSynchronisedUpdateIsSeenAtOnceOrAfterItsLimit(t *testing.T) {
 		t.Errorf("got %v %q, want an update without an end to show after its limit", ok, f.Lines)
 	}
 }
+
+// paragraphs is the text of all rows with wrapped ones joined, and the text
+// before the cursor in its own.
+func (s *Screen) paragraphs() (list []string, before string) {
+	now := ""
+	for y := -s.g.hist; y < s.rows; y++ {
+		l := s.g.at(y)
+		for x := range s.cols {
+			if y == s.y && x == s.x {
+				before = now
+			}
+			if x >= l.used {
+				if !l.wrapped {
+					break
+				}
+				continue
+			}
+			if c := l.cells[x]; c.attr&attrTail == 0 && (c.ch != 0 || x < s.cols-1 || !l.wrapped) {
+				now += s.cellText(c)
+			}
+		}
+		if !l.wrapped {
+			list = append(list, strings.TrimRight(now, " "))
+			now = ""
+		}
+	}
+	for len(list) > 0 && list[len(list)-1] == "" {
+		list = list[:len(list)-1]
+	}
+	return list, strings.TrimRight(before, " ")
+}
+
+func TestResizeWrapsTextAnew(t *testing.T) {
+	s := fed(10, 4, "one two three\r\n\x1b[31m漢字漢字漢字\x1b[m\r\n$ ")
+	s.Resize(7, 4)
+	if got := s.shownText(); got != " three\n漢字漢\n字漢字\n$" {
+		t.Errorf("got %q at 7 columns", got)
+	}
+	s.Resize(40, 4)
+	if got := s.shownText(); got != "one two three\n漢字漢字漢字\n$" || s.x != 2 || s.y != 2 {
+		t.Errorf("got %q, cursor %d,%d at 40 columns", got, s.x, s.y)
+	}
+	r := rand.New(rand.NewPCG(14, 15))
+	for range 500 {
+		s := NewScreen(2+r.IntN(40), 2+r.IntN(20), ScreenOptions{})
+		var in string
+		for range r.IntN(30) {
+			in += []string{"word ", "漢字", "e\u0301", "x", "\r\n", "\x1b[4mlong text that wraps\x1b[m"}[r.IntN(6)]
+		}
+		s.Feed([]byte(in + "$"))
+		want, wantBefore := s.paragraphs()
+		for range 6 {
+			s.Resize(2+r.IntN(60), 1+r.IntN(30))
+			checkFrame(t, s, 0, []byte(in))
+			got, before := s.paragraphs()
+			if s.wrapNext || !strings.HasPrefix(wantBefore+"$", before) {
+				t.Fatalf("got %q before the cursor, want %q; input %q", before, wantBefore, in)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Fatalf("text changed (-before +after):\n%s\ninput %q", d, in)
+			}
+		}
+	}
+}
+
+func TestResizeKeepsWhatIsUnderAFullScreenProgram(t *testing.T) {
+	s := fed(20, 5, "1\r\n2\r\nprompt$ vim\r\n\x1b[?1049h\x1b[Hfull\x1b[5;1Hscreen")
+	s.Resize(10, 3)
+	s.Resize(30, 8)
+	s.Feed([]byte("\x1b[?1049lback"))
+	if got := s.shownText(); got != "1\n2\nprompt$ vim\nback" {
+		t.Errorf("got %q, want the main screen as it was", got)
+	}
+}
