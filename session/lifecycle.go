@@ -50,6 +50,7 @@ func (h *Host) launch(ctx context.Context, d store.Dir) error {
 	}
 	defer r.Close()
 	cmd := exec.Command("/proc/self/exe", superviseArg, string(d))
+	cmd.Args[0] = "fumehood"
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.Stderr = logFile

@@ -166,6 +166,9 @@ func (s *Screen) Resize(cols, rows int) (int, int) {
 		s.alt, s.y = s.alt.resized(cols, rows, s.y)
 		s.g = s.alt
 	} else {
+		if s.wrapNext && cols != s.cols {
+			s.x++ // behind the last character, which may now have room
+		}
 		s.x, s.y = s.resizeMain(cols, rows, s.x, s.y)
 		s.alt, _ = s.alt.resized(cols, rows, 0)
 		s.g = s.main
