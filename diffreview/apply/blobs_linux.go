@@ -96,7 +96,7 @@ func (b blobs) sync() error {
 func copyBlob(ctx context.Context, from Store, id diffreview.Blob, w io.Writer) (int64, error) {
 	r, err := from.Open(id)
 	if err != nil {
-		return 0, fmt.Errorf("open approved content %s: %w", id, err)
+		return 0, fmt.Errorf("open stored content %s: %v", id, err) // not %w: "not found" here is no path of the tree
 	}
 	defer r.Close()
 	h := sha256.New()

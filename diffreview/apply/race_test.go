@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
 
@@ -359,4 +360,65 @@ func TestNoExchangeIsARefusal(t *testing.T) {
 		t.Errorf("got %v, want a refusal that says what to do instead", err)
 	}
 	s.wantSame(before)
+}
+
+func TestFolderThatBecomesASymlinkIsNeverFollowed(t *testing.T) {
+	for _, op := range []string{"apply", "undo"} {
+		for at := 0; ; at++ {
+			s := newFastSite(t)
+			f := s.store.file
+			s.write("sub/mod", "m", 0o644)
+			s.write("sub/del", "d", 0o644)
+			s.write("sub/deep/x", "x", 0o644)
+			outside := filepath.Join(s.dir, "outside")
+			must(t, os.MkdirAll(filepath.Join(outside, "deep"), 0o755))
+			for p, data := range map[string]string{"mod": "m", "del": "d", "deep/x": "x"} {
+				must(t, os.WriteFile(filepath.Join(outside, p), []byte(data), 0o644))
+			}
+			want := snapTree(t, outside)
+			ts := []Target{
+				{Path: "sub/mod", Base: f("m"), Want: f("M")}, {Path: "sub/del", Base: f("d")}, {Path: "sub/deep/x", Base: f("x")},
+				{Path: "sub/add", Want: f("a")}, {Path: "sub/new/n", Want: f("n")},
+			}
+			if op == "undo" {
+				s.apply(ts...)
+				must(t, os.MkdirAll(filepath.Join(outside, "new"), 0o755))
+				for p, data := range map[string]string{"mod": "M", "add": "a", "new/n": "n"} {
+					must(t, os.WriteFile(filepath.Join(outside, p), []byte(data), 0o644))
+				}
+				want = snapTree(t, outside)
+			}
+			o := s.options()
+			i, hit := 0, ""
+			o.Fault = func(step string) {
+				if i == at {
+					hit = step
+					must(t, os.Rename(s.repo+"/sub", s.repo+"/moved"))
+					must(t, os.Symlink(outside, s.repo+"/sub"))
+				}
+				i++
+			}
+			var err error
+			if op == "undo" {
+				_, err = Undo(context.Background(), o)
+			} else {
+				_, err = Apply(context.Background(), o, ts)
+			}
+			if hit == "" {
+				break
+			}
+			if got := snapTree(t, outside); !cmp.Equal(want, got) {
+				t.Errorf("%s, swapped at %q: written outside (-want +got):\n%s", op, hit, cmp.Diff(want, got))
+			}
+			for _, data := range []string{"m", "d", "x"} {
+				if op == "apply" && !s.contains(data) {
+					t.Errorf("swapped at %q: %q is lost", hit, data)
+				}
+			}
+			// Whatever came of it, the next call is not stuck with it.
+			if rec, err2 := Recover(context.Background(), s.options()); err2 != nil {
+				t.Errorf("%s, swapped at %q: %v; then recover: %+v, %v", op, hit, err, rec, err2)
+			}
+		}
+	}
 }

@@ -72,7 +72,7 @@ func (b *bench) backFolders(t *txn) error {
 		b.fault("back mkdir " + t.Mkdirs[i].Path)
 		// One with a file in it stays, and that file was named.
 		err := b.tree.rmdir(t.Mkdirs[i].Path)
-		if err != nil && !gone(err) && !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.ELOOP) {
+		if err != nil && !gone(err) && !errors.Is(err, unix.ENOTEMPTY) {
 			return fmt.Errorf("remove folder %q: %w", t.Mkdirs[i].Path, err)
 		}
 	}
@@ -80,14 +80,17 @@ func (b *bench) backFolders(t *txn) error {
 		d := t.Rmdirs[i]
 		b.fault("back rmdir " + d.Path)
 		_, err := b.tree.mkdir(d)
-		if err != nil && !errors.Is(err, unix.EEXIST) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
+		if err != nil && !errors.Is(err, unix.EEXIST) && !gone(err) {
 			return fmt.Errorf("make folder %q again: %w", d.Path, err)
 		}
 	}
 	return nil
 }
 
-func gone(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) }
+// gone: the name is not there, or can't be reached through folders any more.
+func gone(err error) bool {
+	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
+}
 
 // unstage removes staged content that was never moved. The name is random and
 // was written down before anything stood there, so it is ours.
@@ -118,11 +121,14 @@ func (b *bench) unswap(m move) (string, error) {
 		return "", b.remove(m.Temp)
 	case temp.why == "" && temp.absent():
 		if host.why != "" || !same(host.state, m.To) {
-			return "", nil // never swapped, or edited since
+			if host.why == "" && same(host.state, m.From) {
+				return "", nil // never swapped
+			}
+			return "is not what was found there" + b.kept(m), nil
 		}
 		// Swapped, and somebody removed the displaced file: it is kept.
 		if err := b.again(m, m.Temp); err != nil {
-			return "", fmt.Errorf("bring back %q: %w", m.Path, err)
+			return b.notAgain(m, err)
 		}
 		temp = b.tree.settled(m.Temp)
 	case host.why == "" && !same(host.state, m.To):
@@ -150,12 +156,30 @@ func (b *bench) unswap(m move) (string, error) {
 // and what was displaced is kept where undo's content is, or where it stands.
 func (b *bench) salvage(m move, temp hostPath) (string, error) {
 	if temp.why == "" && same(temp.state, m.From) {
-		if temp.Kind == diffreview.KindSymlink {
-			return fmt.Sprintf("changed since, so it is left as it is; before, it was a symlink to %q", string(temp.Target)), b.remove(m.Temp)
-		}
-		return fmt.Sprintf("changed since, so it is left as it is; what stood there before is %s", b.journal.blobs.path(temp.Blob)), b.remove(m.Temp)
+		return "changed since" + b.kept(m), b.remove(m.Temp)
 	}
 	return fmt.Sprintf("changed since, so it is left as it is; what stood there before is %q", m.Temp), nil
+}
+
+// kept ends a sentence with where the bytes are that a move displaced.
+func (b *bench) kept(m move) string {
+	const as = ", so it is left as it is; what stood there before is "
+	switch m.From.Kind {
+	case diffreview.KindFile:
+		return as + b.journal.blobs.path(m.From.Blob)
+	case diffreview.KindSymlink:
+		return as + fmt.Sprintf("a symlink to %q", string(m.From.Target))
+	}
+	return ", so it is left as it is"
+}
+
+// notAgain tells a folder that somebody moved away, which no later try would
+// mend, from a failure that may pass.
+func (b *bench) notAgain(m move, err error) (string, error) {
+	if gone(err) {
+		return "its folder was moved or replaced" + b.kept(m), nil
+	}
+	return "", fmt.Errorf("bring back %q: %w", m.Path, err)
 }
 
 // unput takes a new file away again.
@@ -212,7 +236,7 @@ func (b *bench) untake(m move) (string, error) {
 			return "", nil // never taken, or made anew since
 		}
 		if err := b.again(m, m.Path); err != nil {
-			return "", fmt.Errorf("bring back %q: %w", m.Path, err)
+			return b.notAgain(m, err)
 		}
 		return "", nil
 	}
@@ -223,7 +247,7 @@ func (b *bench) untake(m move) (string, error) {
 			return "", nil
 		}
 		if !errors.Is(err, unix.EEXIST) {
-			return "", fmt.Errorf("bring back %q: %w", m.Path, err)
+			return b.notAgain(m, err)
 		}
 	}
 	return b.salvage(m, temp)

@@ -88,7 +88,7 @@ func (b *bench) prepare(ctx context.Context, t *txn, st []*staged, from Store) (
 		b.fault(fmt.Sprintf("keep %d", i))
 		s, stable, err := b.journal.blobs.keep(ctx, b.tree, m.Path, few)
 		switch {
-		case errors.Is(err, unix.ENOENT), errors.Is(err, errNotRegular), errors.Is(err, unix.ELOOP):
+		case gone(err), errors.Is(err, errNotRegular):
 			return nil, conflict(m.Path, "the host's file was replaced meanwhile")
 		case err != nil:
 			return nil, err
@@ -102,6 +102,10 @@ func (b *bench) prepare(ctx context.Context, t *txn, st []*staged, from Store) (
 		}
 		b.fault(fmt.Sprintf("stage %d", i))
 		s, n, err := b.tree.stage(ctx, m, from, len(t.moves) <= maxNameless && !b.lacks.nameless, few)
+		var folder *folderError
+		if errors.As(err, &folder) {
+			return nil, conflict(m.Path, "the folder above it was moved or replaced meanwhile")
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +294,7 @@ func (b *bench) syncNames(t *txn) error {
 	for d := range dirs {
 		err := b.tree.syncDir(d)
 		switch {
-		case gone(err), errors.Is(err, unix.ELOOP): // removed or replaced: its parent is listed
+		case gone(err): // removed or replaced: its parent is listed
 		case errors.Is(err, unix.EACCES): // may be entered, not listed
 			return b.tree.syncAll()
 		case err != nil:

@@ -30,6 +30,9 @@ func (t *tree) stage(ctx context.Context, m move, from Store, nameless, sync boo
 		return &staged{}, nil, nil
 	}
 	f, named, err := t.create(m.Temp, nameless)
+	if gone(err) {
+		return nil, nil, &folderError{err}
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("write beside %q: %w", m.Path, err)
 	}
@@ -46,6 +49,12 @@ func (t *tree) stage(ctx context.Context, m move, from Store, nameless, sync boo
 	}
 	return &staged{}, notes, nil
 }
+
+// folderError: the folder to write in was moved away or replaced.
+type folderError struct{ err error }
+
+func (e *folderError) Error() string { return "its folder is gone: " + e.err.Error() }
+func (e *folderError) Unwrap() error { return e.err }
 
 func (t *tree) create(temp string, nameless bool) (f *os.File, named bool, _ error) {
 	if nameless {
