@@ -94,6 +94,11 @@ func runIn(t testing.TB, s *isolate.Sandbox, dir string, argv ...string) outcome
 	}
 	go read(outR, &o.out)
 	go read(errR, &o.err)
+	timer := time.AfterFunc(60*time.Second, func() {
+		t.Errorf("%q: not done within a minute", argv)
+		_ = s.Kill() // ends the waits below
+	})
+	defer timer.Stop()
 	o.status = p.Wait()
 	<-done
 	<-done

@@ -143,7 +143,7 @@ func (l *launch) begin() (*Sandbox, error) {
 
 	cmd := exec.Command("/proc/self/exe", "__stage")
 	cmd.Args[0] = "fumehood"
-	cmd.Env = []string{} // nothing is inherited
+	cmd.Env = []string{"GOMAXPROCS=1"} // nothing is inherited; one processor is enough
 	cmd.Dir = "/"
 	cmd.Stderr = w
 	cmd.ExtraFiles = append(append([]*os.File(nil), inside...), l.mounts...)
@@ -161,6 +161,9 @@ func (l *launch) begin() (*Sandbox, error) {
 			close(s.done)
 		}
 	}()
+	// The plan is on its way before PID 1 is; it can be larger than the socket's
+	// buffer, so somebody has to stay with it.
+	s.wg.Go(func() { _ = s.ctl.Send(plan.ToStage{Plan: l.plan}) }) // PID 1 says what it missed
 	err = <-started
 	_ = w.Close() // PID 1 has its own
 	if err != nil {
@@ -192,9 +195,6 @@ func namespaces(spec Spec) *syscall.SysProcAttr {
 
 // close has the stage close every layer and looks from outside.
 func (l *launch) close(s *Sandbox) error {
-	if err := s.ctl.Send(plan.ToStage{Plan: l.plan}); err != nil {
-		return l.lost(s, err)
-	}
 	msg, err := l.next(s)
 	if err != nil {
 		return err

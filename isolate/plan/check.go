@@ -52,6 +52,9 @@ func checkInside(what, p string) error {
 	if !clean(p) {
 		return fmt.Errorf("%s inside %q: want an absolute, clean path", what, p)
 	}
+	if p == "/" {
+		return fmt.Errorf("%s inside %q: the root is the sandbox's own", what, p)
+	}
 	if strings.Count(p, "/") > 64 {
 		return fmt.Errorf("%s inside %q: more than 64 folders deep", what, p)
 	}

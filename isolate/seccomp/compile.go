@@ -2,6 +2,7 @@ package seccomp
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/net/bpf"
 )
@@ -37,22 +38,11 @@ func Compile(a Arch, rows []Row) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: a.Highest, SkipTrue: 1},
 		bpf.RetConstant{Val: retErrno | eNOSYS},
 	}
-	for _, g := range groups(rows) {
-		nr, ok := a.Calls[g[0].Call]
-		if !ok {
-			continue
-		}
-		if nr > a.Highest || nr >= x32Bit {
-			return nil, fmt.Errorf("seccomp: call %q has number %d, above the highest known %d", g[0].Call, nr, a.Highest)
-		}
-		body, err := bodyOf(g, a)
-		if err != nil {
-			return nil, err
-		}
-		prog = append(prog, bpf.JumpIf{Cond: bpf.JumpEqual, Val: nr, SkipFalse: uint8(len(body))})
-		prog = append(prog, body...)
+	blocks, err := blocksOf(a, rows)
+	if err != nil {
+		return nil, err
 	}
-	prog = append(prog, bpf.RetConstant{Val: retAllow})
+	prog = append(prog, search(blocks)...)
 	raw, err := bpf.Assemble(prog)
 	if err != nil {
 		return nil, fmt.Errorf("seccomp: assemble: %w", err)
@@ -61,6 +51,56 @@ func Compile(a Arch, rows []Row) ([]bpf.RawInstruction, error) {
 		return nil, fmt.Errorf("seccomp: %d instructions, the kernel takes 4096", len(raw))
 	}
 	return raw, nil
+}
+
+// block is what runs for one call.
+type block struct {
+	nr   uint32
+	body []bpf.Instruction
+}
+
+func blocksOf(a Arch, rows []Row) ([]block, error) {
+	var out []block
+	for _, g := range groups(rows) {
+		nr, ok := a.Calls[g[0].Call]
+		if !ok {
+			continue
+		}
+		if nr > a.Highest || nr >= x32Bit {
+			return nil, fmt.Errorf("seccomp: call %q has number %d, above the highest known %d", g[0].Call, nr, a.Highest)
+		}
+		body, err := bodyOf(g)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, block{nr, body})
+	}
+	slices.SortFunc(out, func(a, b block) int { return int(a.nr) - int(b.nr) })
+	return out, nil
+}
+
+// leaf is up to how many blocks are tried one after another.
+const leaf = 3
+
+// search finds the block of a number by halving. The kernel runs the program
+// once for every number when it is loaded, to remember what is always allowed;
+// through a plain chain that took a millisecond for each thread.
+func search(blocks []block) []bpf.Instruction {
+	if len(blocks) > leaf {
+		mid := len(blocks) / 2
+		left, right := search(blocks[:mid]), search(blocks[mid:])
+		out := []bpf.Instruction{
+			bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: blocks[mid].nr, SkipFalse: 1},
+			bpf.Jump{Skip: uint32(len(left))},
+		}
+		return append(append(out, left...), right...)
+	}
+	var out []bpf.Instruction
+	for _, b := range blocks {
+		out = append(out, bpf.JumpIf{Cond: bpf.JumpEqual, Val: b.nr, SkipFalse: uint8(len(b.body))})
+		out = append(out, b.body...)
+	}
+	return append(out, bpf.RetConstant{Val: retAllow})
 }
 
 // groups puts the rows of one call together, in the order of the first.
@@ -80,7 +120,7 @@ func groups(rows []Row) [][]Row {
 }
 
 // bodyOf is what runs for one call: each row in turn, then allow.
-func bodyOf(rows []Row, _ Arch) ([]bpf.Instruction, error) {
+func bodyOf(rows []Row) ([]bpf.Instruction, error) {
 	var body []bpf.Instruction
 	open := false // the last row may not have matched
 	for _, r := range rows {

@@ -60,9 +60,7 @@ const (
 	sockTypeMask                       = 0xf
 )
 
-// Table is every refusal, in groups by reason. Calls with conditions come
-// first: the kernel remembers calls that are always allowed or refused, but
-// runs the filter each time for these.
+// Table is every refusal, in groups by reason.
 func Table() []Row {
 	var t []Row
 	t = append(t, conditional()...)

@@ -71,7 +71,7 @@ func canary(nonce string) *plan.CanaryTold {
 // used up the session's processes, a new thread would be refused and the
 // runtime end the spawner.
 func warmUp() {
-	const threads = 8
+	const threads = 5
 	var in, out sync.WaitGroup
 	in.Add(threads)
 	for range threads {

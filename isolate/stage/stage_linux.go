@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -47,11 +49,9 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if p == nil || p.Version != plan.Version {
 		return nil, at(layer.Namespaces, "read plan", errors.New("it is of another version: fumehood was replaced while it ran"))
 	}
-	// As PID 1 it must outlive every signal that can be outlived. Caught, not
-	// ignored: what is ignored stays so across exec, in the agent too.
-	signal.Notify(make(chan os.Signal, 1))
-	if err := closeInherited(plan.FDMounts + detached(p.Steps)); err != nil {
-		return nil, at(layer.Identity, "close inherited descriptors", err)
+	// An open descriptor passes every wall: none goes on to the spawner.
+	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return nil, at(layer.Identity, "close_range", err)
 	}
 
 	// Namespaces: the starter made them. Their content is made here, and while
@@ -86,6 +86,14 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	}
 	if err := ctl.Send(plan.FromStage{Spawner: spawner}); err != nil {
 		return nil, at(layer.Landlock, "report spawner", err)
+	}
+
+	// What has no place in the order is done while the spawner gets going. As
+	// PID 1 it must outlive every signal that can be outlived. Caught, not
+	// ignored: what is ignored stays so across exec, in the agent too.
+	signal.Notify(make(chan os.Signal, 1))
+	if err := closeOthers(); err != nil {
+		return nil, at(layer.Identity, "close inherited descriptors", err)
 	}
 
 	// The starter looks on the host for what the canary made, and for what it
@@ -142,43 +150,34 @@ func at(l layer.Name, op string, err error) error {
 	return &layer.Error{Layer: l, Op: op, Err: err}
 }
 
-func detached(steps []plan.Step) int {
-	n := 0
-	for _, s := range steps {
-		if s.FD > 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// closeInherited closes what came in from the starter's own parents: an open
-// descriptor passes every wall. The runtime's own are close-on-exec, so they
-// were opened after the exec and stay; what must not go on gets the flag.
-func closeInherited(from int) error {
+// closeOthers closes in PID 1 what came in from the starter's own parents, the
+// detached mounts that are attached by now, and the ruleset. The runtime's own
+// poller stays: what it opened it opened itself.
+func closeOthers() error {
 	dir, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return err
 	}
 	for _, e := range dir {
-		var fd int
-		if _, err := fmt.Sscan(e.Name(), &fd); err != nil {
+		fd, err := strconv.Atoi(e.Name())
+		if err != nil {
 			return fmt.Errorf("descriptor %q: %w", e.Name(), err)
 		}
-		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-		if err == unix.EBADF {
-			continue // the one that listed the folder
+		if fd < plan.FDMounts {
+			continue
+		}
+		to, err := os.Readlink("/proc/self/fd/" + e.Name())
+		if errors.Is(err, os.ErrNotExist) || strings.HasPrefix(to, "anon_inode:[event") {
+			continue // the one that listed the folder, or the poller
 		}
 		if err != nil {
 			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
-		if fd >= from && flags&unix.FD_CLOEXEC == 0 {
-			if err := unix.Close(fd); err != nil {
-				return fmt.Errorf("descriptor %d: %w", fd, err)
-			}
+		if err := unix.Close(fd); err != nil {
+			return fmt.Errorf("descriptor %d: %w", fd, err)
 		}
 	}
-	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	return nil
 }
 
 func writeFile(path, text string) error {

@@ -40,8 +40,9 @@ func enterDomain(rules ruleset, f *filter, nonce string) (int, error) {
 		return 0, err
 	}
 	pid, err := syscall.ForkExec("/proc/self/exe", []string{"fumehood", argSpawner}, &syscall.ProcAttr{
-		Dir:   "/",
-		Env:   []string{envNonce + "=" + nonce},
+		Dir: "/",
+		// One processor is enough for both, and each has fewer threads so.
+		Env:   []string{envNonce + "=" + nonce, "GOMAXPROCS=1"},
 		Files: []uintptr{uintptr(null), uintptr(null), uintptr(null), plan.FDSpawn},
 	})
 	if err != nil {

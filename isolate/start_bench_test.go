@@ -1,0 +1,95 @@
+package isolate_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"fumehood/isolate"
+	"fumehood/isolate/testkit"
+)
+
+// TestStartAgainstBubblewrap measures the budget: closing every wall, running
+// "true" and being gone again takes at most 1.2 times what bubblewrap takes for
+// the same mounts. It is a ratio of medians of one run, taken in turns, since
+// absolute numbers say little on a shared machine.
+func TestStartAgainstBubblewrap(t *testing.T) {
+	if testing.Short() || os.Getenv("FUMEHOOD_BUDGETS") == "" {
+		t.Skip("got no FUMEHOOD_BUDGETS, want it set: a measurement needs a quiet machine")
+	}
+	testkit.RequireProgram(t, "bwrap")
+	sp := spec(t)
+	uid, gid := testkit.IDs()
+	var ours, theirs []time.Duration
+	for range 40 {
+		began := time.Now()
+		once(t, sp)
+		ours = append(ours, time.Since(began))
+		began = time.Now()
+		cmd := exec.Command("bwrap", bwrapArgs(sp)...)
+		if os.Getuid() == 0 {
+			cmd = exec.Command("setpriv", append([]string{fmt.Sprintf("--reuid=%d", uid), fmt.Sprintf("--regid=%d", gid), "--clear-groups", "bwrap"}, bwrapArgs(sp)...)...)
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("bwrap: %v: %s", err, out)
+		}
+		theirs = append(theirs, time.Since(began))
+	}
+	slices.Sort(ours)
+	slices.Sort(theirs)
+	mine, other := ours[len(ours)/2], theirs[len(theirs)/2]
+	ratio := float64(mine) / float64(other)
+	t.Logf("fumehood %v, bwrap %v, ratio %.2f", mine, other, ratio)
+	if ratio > 1.2 {
+		t.Errorf("got %.2f times bubblewrap's time, want at most 1.2", ratio)
+	}
+}
+
+func once(t testing.TB, sp isolate.Spec) {
+	s, err := isolate.Start(context.Background(), sp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := s.Spawn(isolate.Command{Argv: []string{"/bin/true"}, Env: env, Dir: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := p.Wait(); st != (isolate.Status{}) {
+		t.Fatalf("got %+v, want success", st)
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bwrapArgs mounts what a session has.
+func bwrapArgs(sp isolate.Spec) []string {
+	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--hostname", "fumehood",
+		"--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/sbin", "/sbin",
+		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run",
+		"--bind", sp.Workspace.Host, sp.Workspace.Inside, "--bind", sp.Home.Host, sp.Home.Inside}
+	for _, dir := range []string{"/opt", "/etc/alternatives", "/etc/ld.so.conf.d", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/profile.d",
+		"/etc/terminfo", "/etc/vim", "/etc/fonts", "/etc/java-17-openjdk", "/etc/perl", "/etc/python3", "/etc/python3.11", "/etc/bash_completion.d"} {
+		if _, err := os.Stat(dir); err == nil {
+			args = append(args, "--ro-bind", dir, dir)
+		}
+	}
+	for _, file := range []string{"ld.so.cache", "ld.so.conf", "localtime", "os-release", "services", "protocols", "ethertypes", "rpc", "host.conf",
+		"gai.conf", "inputrc", "bash.bashrc", "profile", "shells", "login.defs", "locale.alias", "mime.types", "magic", "magic.mime",
+		"ssl/openssl.cnf", "ca-certificates.conf", "manpath.config", "passwd", "group", "hostname", "hosts", "nsswitch.conf", "resolv.conf", "machine-id"} {
+		if _, err := os.Stat("/etc/" + file); err == nil {
+			args = append(args, "--ro-bind", "/etc/"+file, "/etc/"+file)
+		}
+	}
+	for _, mask := range []string{"kcore", "keys", "key-users", "sysrq-trigger", "timer_list", "kallsyms", "kmsg"} {
+		if _, err := os.Stat("/proc/" + mask); err == nil {
+			args = append(args, "--ro-bind", "/dev/null", "/proc/"+mask)
+		}
+	}
+	args = append(args, "--ro-bind", "/proc/sys", "/proc/sys")
+	return append(args, "/bin/true")
+}
