@@ -237,7 +237,11 @@ func (m *Model) panel(w int) []string {
 		return out
 	}
 	out = append(out, line("can reach", "nothing: it has no network, only its own loopback"))
-	out = append(out, line("limits", limits(d)))
+	bound, free := limits(d)
+	out = append(out, line("limits", bound))
+	if free != "" {
+		out = append(out, line("no limit", "on "+free))
+	}
 	if s.Live {
 		out = append(out, line("uses", fmt.Sprintf("%s · %s memory · %s cpu", processes(d.Usage.Processes), kit.Bytes(d.Usage.RSS), seconds(d.Usage.CPU))))
 	}
@@ -254,18 +258,14 @@ func processes(n int) string {
 func seconds(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }
 
 // limits names what is bounded, and what is not: silence would read as a bound.
-func limits(d session.Detail) string {
-	var bound, free []string
+func limits(d session.Detail) (bound, free string) {
+	var b, f []string
 	for _, l := range d.Limits {
 		if l.Value == "none" || l.Value == "not in force" {
-			free = append(free, kit.Safe(l.Name))
+			f = append(f, kit.Safe(l.Name))
 			continue
 		}
-		bound = append(bound, kit.Safe(l.Name+" "+l.Value))
+		b = append(b, kit.Safe(l.Name+" "+l.Value))
 	}
-	text := strings.Join(bound, " · ")
-	if len(free) > 0 {
-		text += "   no bound: " + strings.Join(free, ", ")
-	}
-	return text
+	return strings.Join(b, " · "), strings.Join(f, ", ")
 }

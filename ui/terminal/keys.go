@@ -40,7 +40,7 @@ func (m *Model) Keys() []kit.Binding {
 			{Keys: []string{"r"}, Help: "review", Hint: 1, Do: m.open(kit.Review)},
 			{Keys: []string{"R"}, Help: "run again", Hint: 2, Off: m.resuming, Do: m.resume},
 			{Keys: []string{"enter", "esc"}, Show: "enter", Help: "close", Hint: 3, Do: m.open(kit.Sessions)},
-			{Keys: []string{"["}, Help: "scroll and search", Hint: 4, Off: !m.have, Do: m.toMode(scrolling)},
+			{Keys: []string{"["}, Help: "scroll and search", Hint: 4, Off: !m.have || m.ended != nil, Do: m.toMode(scrolling)},
 			{Keys: []string{reserved}, Help: "menu", Do: m.toMode(menu)},
 		}
 	}
@@ -53,7 +53,7 @@ func (m *Model) menuKeys() []kit.Binding {
 	rows := []kit.Binding{
 		{Keys: []string{"d", "1"}, Show: "d", Help: "sessions", Hint: 1, Do: m.open(kit.Sessions)},
 		{Keys: []string{"r", "3"}, Show: "r", Help: "review", Hint: 2, Do: m.open(kit.Review)},
-		{Keys: []string{"["}, Help: "scroll", Hint: 3, Do: m.toMode(scrolling)},
+		{Keys: []string{"["}, Help: "scroll", Hint: 3, Off: m.ended != nil, Do: m.toMode(scrolling)},
 		{Keys: []string{"p"}, Help: "paste", Hint: 4, Off: m.over(), Do: m.askClipboard},
 		{Keys: []string{"f"}, Help: "full", Hint: 5, Do: m.toggleFull},
 		{Keys: []string{reserved}, Help: "sends itself", Hint: 6, Do: m.sendReserved},
@@ -204,7 +204,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	if m.mode == inside {
-		if d < 0 || m.frame.Scrollback == 0 {
+		if d < 0 || m.frame.Scrollback == 0 || m.ended != nil {
 			return nil
 		}
 		m.mode = scrolling
