@@ -96,7 +96,7 @@ func cripple() {
 
 // namespacesOfGo is the first argument of the clone that makes PID 1.
 const namespacesOfGo = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
-	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | uint32(syscall.SIGCHLD)
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP | unix.CLONE_PIDFD | uint32(syscall.SIGCHLD)
 
 // W15 of the walls: whatever can't be closed is named, and nothing runs. A
 // kernel that only claims to have closed it is found out from outside.
