@@ -203,3 +203,6 @@ func onlyEdits(s *subject, _ picked) []hit {
 	}
 	return []hit{{}}
 }
+
+// never is for rules that speak of deletions alone.
+func never(*subject, picked) []hit { return nil }

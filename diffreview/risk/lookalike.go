@@ -94,7 +94,7 @@ func mixedWord(s string, alone bool) (string, bool) {
 			}
 			if _, ok := lookalikes(r); ok {
 				like++
-				foreignLike = foreignLike || !unicode.Is(unicode.Latin, r)
+				foreignLike = foreignLike || !unicode.Is(unicode.Latin, r) || r >= 0xff00 // full-width
 			} else if r < utf8.RuneSelf || unicode.Is(unicode.Latin, r) {
 				if !unicode.IsDigit(r) {
 					latin++

@@ -36,6 +36,13 @@ func compilePatterns(list []string) *patterns {
 	return p
 }
 
+// compiledExt are endings of files that no tool loads by their name alone, and
+// of prose; sourceExt are those of all source code.
+var (
+	compiledExt = words(".go .rs .java .kt .scala .cs .fs .c .cc .cpp .cxx .h .hh .hpp .m .mm .swift .md .mdx .rst .adoc .html .css .scss .less .tsx .jsx .vue .svelte .ex .erl .hs .ml .mli .clj .dart .zig .proto .graphql")
+	sourceExt   = words(".go .rs .java .kt .scala .cs .fs .c .cc .cpp .cxx .h .hh .hpp .m .mm .swift .md .mdx .rst .adoc .html .css .scss .less .tsx .jsx .vue .svelte .ex .erl .hs .ml .mli .clj .dart .zig .proto .graphql .py .pyi .js .ts .mjs .cjs .mts .rb .php .lua .pl .r .jl .sql .png .svg .jpg .gif .txt")
+)
+
 // match says whether one of the patterns covers the path, given in lower-case
 // parts.
 func (p *patterns) match(segs []string) bool {
@@ -43,7 +50,12 @@ func (p *patterns) match(segs []string) bool {
 	if p.base[last] {
 		return true
 	}
+	compiled := compiledExt[path.Ext(last)]
 	for _, w := range p.wild {
+		// "tool.*" means the tool's settings, not a source file called tool.
+		if compiled && strings.HasSuffix(w, "*") {
+			continue
+		}
 		if glob(w, last) {
 			return true
 		}

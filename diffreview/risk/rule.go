@@ -12,6 +12,7 @@ package risk
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"sync"
 
@@ -30,6 +31,9 @@ type Rule struct {
 	// part ** is everything below.
 	Paths []string
 	Not   []string
+	// Plain are folders whose name a package of source code may have as well:
+	// everything below counts except source code.
+	Plain []string
 	// Gone is the severity of deleting such a file. Empty: silent.
 	Gone    diffreview.Severity
 	GoneWhy string
@@ -73,6 +77,7 @@ func Rules() []Rule {
 type compiled struct {
 	Rule
 	paths, not *patterns
+	plain      *patterns
 	line       *regexp.Regexp
 	and        [][]byte
 	index      uint16
@@ -84,7 +89,7 @@ var rules = sync.OnceValue(func() []*compiled {
 	all := Rules()
 	out := make([]*compiled, len(all))
 	for i, r := range all {
-		c := &compiled{Rule: r, index: uint16(i), paths: compilePatterns(r.Paths), not: compilePatterns(r.Not)}
+		c := &compiled{Rule: r, index: uint16(i), paths: compilePatterns(r.Paths), not: compilePatterns(r.Not), plain: compilePatterns(r.Plain)}
 		if r.Line != "" {
 			c.line = regexp.MustCompile(r.Line)
 		}
@@ -96,9 +101,17 @@ var rules = sync.OnceValue(func() []*compiled {
 	return out
 })
 
+// covers says whether the rule speaks of files of this path.
+func (r *compiled) covers(s *subject) bool {
+	if len(r.Paths)+len(r.Plain) == 0 {
+		return !r.not.match(s.segs)
+	}
+	return (r.paths.match(s.segs) || !sourceExt[s.ext] && r.plain.match(s.segs)) && !r.not.match(s.segs)
+}
+
 // apply gives the places of s where the rule fires.
 func (r *compiled) apply(s *subject) []hit {
-	if len(r.Paths) > 0 && !r.paths.match(s.segs) || r.not.match(s.segs) {
+	if !r.covers(s) {
 		return nil
 	}
 	if s.gone() {
@@ -126,15 +139,35 @@ func (r *compiled) lines(s *subject) []hit {
 		return nil
 	}
 	var hits []hit
-	for _, l := range s.pick(r).added {
+	until := 0 // the end of the hunk of the last hit: one is enough for each
+	for i, l := range s.pick(r).added {
+		if i == maxLook {
+			return append(hits, s.tooMany())
+		}
+		if l.no <= until {
+			continue
+		}
 		if r.Code && s.commentLine(l.text) || len(r.and) > 0 && !containsAny(l.text, r.and) {
 			continue
 		}
 		if r.line.Match(clip(l.text)) {
 			hits = append(hits, hit{line: l.no})
+			until = s.hunkEnd(l.no)
 		}
 	}
 	return hits
+}
+
+// maxLook bounds how many lines of one file a rule's expression is tried on.
+const maxLook = 4000
+
+// tooMany stands for the lines that were not looked at.
+func (s *subject) tooMany() hit {
+	h := hit{severity: diffreview.Warn, why: fmt.Sprintf("only the first %d lines that could matter were looked at", maxLook)}
+	if s.data || s.prose {
+		h.severity = diffreview.Note
+	}
+	return h
 }
 
 // picked are the changed lines that hold one of a rule's words; all when it has
@@ -166,6 +199,6 @@ func containsAny(b []byte, words [][]byte) bool {
 
 // maxMatch bounds the part of a line that expressions look at. What is longer is
 // a finding of its own.
-const maxMatch = 64 << 10
+const maxMatch = 8 << 10
 
 func clip(b []byte) []byte { return b[:min(len(b), maxMatch)] }

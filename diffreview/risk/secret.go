@@ -47,7 +47,10 @@ func secrets(s *subject, with picked) (hits []hit) {
 	if s.gone() || s.lock {
 		return nil
 	}
-	for _, l := range with.added {
+	for i, l := range with.added {
+		if i == 10*maxLook {
+			return append(hits, s.tooMany())
+		}
 		t := clip(l.text)
 		if !longToken(t) && !bytes.Contains(t, []byte("PRIVATE KEY")) {
 			continue

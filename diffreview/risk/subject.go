@@ -74,6 +74,14 @@ func isLock(base string) bool {
 func (s *subject) gone() bool { return s.f.New.Kind == diffreview.KindAbsent }
 func (s *subject) came() bool { return s.f.Old.Kind == diffreview.KindAbsent }
 
+// hunkEnd is the last line of the hunk around a line of the new file.
+func (s *subject) hunkEnd(no int) int {
+	if h := s.f.HunkAt(no); h != nil {
+		return h.NewStart + h.NewLines - 1
+	}
+	return no
+}
+
 // readLines gathers the changed lines. A line that was removed in one place of
 // the file and added in another, but for its indentation, only moved: the host
 // had it before.

@@ -3,6 +3,7 @@ package risk
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -21,6 +22,10 @@ var assertLine = sync.OnceValue(func() *regexp.Regexp {
 // gather counts what is added anywhere.
 func (r *run) gather() (decls, asserts movedLines) {
 	decls, asserts = movedLines{}, movedLines{}
+	removes := func(s *subject) bool { return s.testish() && len(s.removed) > 0 }
+	if !slices.ContainsFunc(r.subjects, removes) {
+		return decls, asserts // nothing could have moved
+	}
 	for _, s := range r.subjects {
 		if !s.testish() {
 			continue
@@ -55,7 +60,7 @@ func (s *subject) testish() bool {
 }
 
 func testsRemoved(s *subject, with picked) (hits []hit) {
-	if !s.testish() {
+	if !s.testish() || len(with.removed) == 0 {
 		return nil
 	}
 	added := 0
@@ -78,7 +83,7 @@ func testsRemoved(s *subject, with picked) (hits []hit) {
 }
 
 func assertionsRemoved(s *subject, with picked) (hits []hit) {
-	if !s.testish() {
+	if !s.testish() || len(with.removed) == 0 {
 		return nil
 	}
 	added := 0
