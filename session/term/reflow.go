@@ -94,13 +94,17 @@ func (p *paragraph) place(rows []line, cols, cursor, first, x, y, top int) ([]li
 	}
 	if cursor >= 0 {
 		i := row(cursor)
-		x, y = min(cursor-starts[i], cols-1), base+i
+		x, y = cursor-starts[i], base+i
+		if x > cols || x == cols && cursor > len(cells) {
+			x = cols - 1
+		}
 	}
 	return rows, x, y, top
 }
 
 // reflow is resized for a change of width: text is wrapped anew. The cursor
-// stays on its character, and on the screen.
+// stays on its character, and on the screen; x is cols when it stands behind a
+// row's last character.
 func (g *grid) reflow(cols, rows, cx, cy int) (n *grid, x, y int) {
 	full := g.at(g.rows-1).used > 0 || cy == g.rows-1
 	all, x, y, top := g.reflowed(cols, cx, cy)

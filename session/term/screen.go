@@ -159,14 +159,14 @@ func (s *Screen) Resize(cols, rows int) (int, int) {
 	if cols == s.cols && rows == s.rows {
 		return cols, rows
 	}
-	alt := s.g == s.alt
+	alt, same := s.g == s.alt, cols == s.cols
 	saved := &s.saved[0]
 	if alt { // the main screen's cursor is the saved one
 		saved.x, saved.y = s.resizeMain(cols, rows, saved.x, saved.y)
 		s.alt, s.y = s.alt.resized(cols, rows, s.y)
-		s.g = s.alt
+		s.g, s.x = s.alt, min(s.x, cols-1)
 	} else {
-		if s.wrapNext && cols != s.cols {
+		if s.wrapNext && !same {
 			s.x++ // behind the last character, which may now have room
 		}
 		s.x, s.y = s.resizeMain(cols, rows, s.x, s.y)
@@ -174,8 +174,8 @@ func (s *Screen) Resize(cols, rows int) (int, int) {
 		s.g = s.main
 	}
 	s.cols, s.rows = cols, rows
+	s.wrapNext = s.autowrap && (s.x == cols || s.wrapNext && same)
 	s.x = min(s.x, cols-1)
-	s.wrapNext = false
 	s.top, s.bot = 0, rows-1
 	for i := range s.saved {
 		c := &s.saved[i]
