@@ -66,7 +66,7 @@ func (s *subject) body() []byte {
 	if s.gone() || s.f.New.Kind != diffreview.KindFile || s.f.New.Blob == s.f.Old.Blob {
 		return nil
 	}
-	if !s.f.Binary && len(s.fresh) > 0 && s.fresh[0].no != 1 && !executableExt[s.ext] && !archiveExt[s.ext] {
+	if !s.f.Binary && len(s.fresh) > 0 && s.fresh[0].no != 1 && !executableExt.has(s.ext) && !archiveExt.has(s.ext) {
 		return nil // a text that keeps its beginning
 	}
 	return s.content(s.f.New)
@@ -80,7 +80,7 @@ func executables(s *subject, _ picked) []hit {
 	if m := findMagic(executableMagic, b); m != nil && (m.bytes != "MZ" || s.f.Binary) {
 		return []hit{{why: "this is " + m.what + ", which can't be reviewed here"}}
 	}
-	if executableExt[s.ext] && (s.f.Binary || s.ext != ".hex" && s.ext != ".com" && s.ext != ".node") {
+	if executableExt.has(s.ext) && (s.f.Binary || s.ext != ".hex" && s.ext != ".com" && s.ext != ".node") {
 		return []hit{{}}
 	}
 	return nil
@@ -94,7 +94,7 @@ func archives(s *subject, _ picked) []hit {
 	if m := findMagic(archiveMagic, b); m != nil {
 		return []hit{{why: "this is " + m.what + ": it holds what is not shown here and may run when it is unpacked, loaded or installed"}}
 	}
-	if archiveExt[s.ext] {
+	if archiveExt.has(s.ext) {
 		return []hit{{}}
 	}
 	return nil

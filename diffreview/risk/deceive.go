@@ -289,17 +289,20 @@ func blob(s *subject, _ picked) (hits []hit) {
 }
 
 // dense says whether a run looks encoded rather than like a long name or a rule:
-// many different signs.
+// many different signs, digits among them.
 func dense(m []byte) bool {
 	var seen [256]bool
-	n := 0
+	n, digits := 0, 0
 	for _, c := range m {
+		if c >= '0' && c <= '9' {
+			digits++
+		}
 		if !seen[c] {
 			seen[c] = true
 			n++
 		}
 	}
-	return n >= 12
+	return n >= 12 && digits >= 4
 }
 
 func isByteRow(t []byte) bool {

@@ -67,7 +67,7 @@ func gitAttributes(s *subject, _ picked) (hits []hit) {
 			switch {
 			case name == "filter" && set && value == "lfs":
 				sev, why = strongest(sev, warn), "git passes matching files through git-lfs, where the host has it"
-			case (name == "filter" || name == "diff" || name == "merge") && set && !(name != "filter" && builtinDriver[value]):
+			case (name == "filter" || name == "diff" || name == "merge") && set && !(name != "filter" && builtinDriver.has(value)):
 				sev, why = danger, fmt.Sprintf("git runs the %s driver %s, where the host has one of this name, on matching files", name, diffreview.SafeName(value))
 			case attr == "-diff" || attr == "binary" || attr == "diff=false" || strings.HasPrefix(attr, "linguist-generated") && attr != "linguist-generated=false" || strings.HasPrefix(attr, "gitlab-generated") || strings.HasPrefix(attr, "linguist-vendored"):
 				if !mediaPattern().MatchString(fields[0]) {

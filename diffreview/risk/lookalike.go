@@ -2,6 +2,7 @@ package risk
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -18,33 +19,32 @@ const asLatin = "аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwѵvӏlАAВBЕEЗ3КK
 	"ⲟoⲣpⲥcⲨYⲎHⲘMⲚNⲞOⲢPⲤCⲦTⲬX" + // Coptic
 	"ɡgɑaſsʟLʀRᴀaᴄcᴏoᴜuᴠvᴡwᴢzꜱsǃ!ⅼlⅽcⅾdⅿmⅰiⅴvⅹxⅠIⅤVⅩXⅬLⅭCⅮDⅯM" // Latin forms
 
-var lookalikes = func() func(rune) (rune, bool) {
-	var table map[rune]rune
-	return func(r rune) (rune, bool) {
-		if r < utf8.RuneSelf {
-			return 0, false
-		}
-		if table == nil {
-			table = map[rune]rune{}
-			rs := []rune(asLatin)
-			for i := 0; i+1 < len(rs); i += 2 {
-				table[rs[i]] = rs[i+1]
-			}
-		}
-		switch {
-		case r >= 0xff21 && r <= 0xff3a, r >= 0xff41 && r <= 0xff5a, r >= 0xff10 && r <= 0xff19:
-			return r - 0xfee0, true // full-width
-		case r >= 0x1d400 && r <= 0x1d6a3:
-			i := (r - 0x1d400) % 52
-			if i < 26 {
-				return 'A' + i, true
-			}
-			return 'a' + i - 26, true
-		}
-		l, ok := table[r]
-		return l, ok
+var latinTable = sync.OnceValue(func() map[rune]rune {
+	table := map[rune]rune{}
+	rs := []rune(asLatin)
+	for i := 0; i+1 < len(rs); i += 2 {
+		table[rs[i]] = rs[i+1]
 	}
-}()
+	return table
+})
+
+// lookalikes gives the Latin letter, or sign, that r looks like.
+func lookalikes(r rune) (rune, bool) {
+	switch {
+	case r < utf8.RuneSelf:
+		return 0, false
+	case r >= 0xff21 && r <= 0xff3a, r >= 0xff41 && r <= 0xff5a, r >= 0xff10 && r <= 0xff19:
+		return r - 0xfee0, true // full-width
+	case r >= 0x1d400 && r <= 0x1d6a3: // mathematical alphabets
+		i := (r - 0x1d400) % 52
+		if i < 26 {
+			return 'A' + i, true
+		}
+		return 'a' + i - 26, true
+	}
+	l, ok := latinTable()[r]
+	return l, ok
+}
 
 // skeleton is what a name looks like.
 func skeleton(p string) string {

@@ -32,7 +32,7 @@ func composerJSON(s *subject, _ picked) []hit { return s.jsonKeys(composerKeys, 
 
 // jsonKeys compares the two sides by their top-level keys. What is no JSON
 // object counts by the fact that it changed.
-func (s *subject) jsonKeys(keys, quiet map[string]bool) []hit {
+func (s *subject) jsonKeys(keys, quiet *set) []hit {
 	if s.f.New.Blob == s.f.Old.Blob {
 		return nil
 	}
@@ -66,14 +66,14 @@ func (s *subject) jsonKeys(keys, quiet map[string]bool) []hit {
 			if len(stringMap(v)) == 0 && !sameJSON(v, []byte("{}")) {
 				hits = append(hits, hit{line: s.lineWith(`"scripts"`)})
 			}
-		case quiet[k]:
+		case quiet.has(k):
 			hits = append(hits, hit{line: s.lineWith(`"` + k + `"`), severity: note, why: "another file is loaded for this package"})
-		case keys[k]:
+		case keys.has(k):
 			hits = append(hits, hit{line: s.lineWith(`"` + k + `"`), why: fmt.Sprintf("%q changes: tools run, load or fetch what it names", k)})
 		}
 	}
 	for k := range before {
-		if _, ok := after[k]; !ok && (keys[k] && !quiet[k]) {
+		if _, ok := after[k]; !ok && (keys.has(k) && !quiet.has(k)) {
 			hits = append(hits, hit{severity: note, why: fmt.Sprintf("%q goes away", k)})
 		}
 	}

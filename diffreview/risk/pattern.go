@@ -50,7 +50,7 @@ func (p *patterns) match(segs []string) bool {
 	if p.base[last] {
 		return true
 	}
-	compiled := compiledExt[path.Ext(last)]
+	compiled := compiledExt.has(path.Ext(last))
 	for _, w := range p.wild {
 		// "tool.*" means the tool's settings, not a source file called tool.
 		if compiled && strings.HasSuffix(w, "*") {

@@ -106,7 +106,7 @@ func (r *compiled) covers(s *subject) bool {
 	if len(r.Paths)+len(r.Plain) == 0 {
 		return !r.not.match(s.segs)
 	}
-	return (r.paths.match(s.segs) || !sourceExt[s.ext] && r.plain.match(s.segs)) && !r.not.match(s.segs)
+	return (r.paths.match(s.segs) || !sourceExt.has(s.ext) && r.plain.match(s.segs)) && !r.not.match(s.segs)
 }
 
 // apply gives the places of s where the rule fires.

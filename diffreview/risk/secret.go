@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"regexp"
-	"strings"
 	"sync"
 )
 
@@ -20,7 +19,9 @@ var namedSecret = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // secretWords are one of which every line has that the two above match.
-var secretWords = strings.Fields("ghp_ gho_ ghu_ ghs_ ghr_ github_pat glpat- glcbt- gldt- glft- glimt- gloas- glptt- glrt- glsoat- glagent- akia asia aroa aida abia acca xox xapp- _live_ _prod_ whsec_ sk- aiza ya29 gocspx npm_ pypi- rubygems_ dckr_ hf_ sg. key- dop_v1 shpat shpca shppa shpss eaa lin_api sq0 pmak figd_ ntn_ secret hvs. pul- dapi tskey rnd_ sbp_ age-secret xkeysib private putty hooks.slack webhooks eyj accountkey sharedaccess _authtoken telegram :aa pass token key credential conn ://")
+var secretWords = []string{
+	"ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat", "glpat-", "glcbt-", "gldt-", "glft-", "glimt-", "gloas-", "glptt-", "glrt-", "glsoat-", "glagent-", "akia", "asia", "aroa", "aida", "abia", "acca", "xox", "xapp-", "_live_", "_prod_", "whsec_", "sk-", "aiza", "ya29", "gocspx", "npm_", "pypi-", "rubygems_", "dckr_", "hf_", "sg.", "key-", "dop_v1", "shpat", "shpca", "shppa", "shpss", "eaa", "lin_api", "sq0", "pmak", "figd_", "ntn_", "secret", "hvs.", "pul-", "dapi", "tskey", "rnd_", "sbp_", "age-secret", "xkeysib", "private", "putty", "hooks.slack", "webhooks", "eyj", "accountkey", "sharedaccess", "_authtoken", "telegram", ":aa", "pass", "token", "key", "credential", "conn", "://",
+}
 
 // longToken says whether there are 16 bytes together that a credential could
 // have. No shape above is shorter.

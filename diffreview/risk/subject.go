@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"path"
 	"strings"
+	"sync"
 
 	"fumehood/diffreview"
 )
@@ -41,9 +42,9 @@ func (r *run) subject(f *diffreview.File) *subject {
 	s.segs = strings.Split(s.lower, "/")
 	s.base = s.segs[len(s.segs)-1]
 	s.ext = path.Ext(s.base)
-	s.prose = proseExt[s.ext] && !notProse[s.base] && !strings.HasPrefix(s.base, "requirements") ||
-		s.ext == "" && proseBase[s.base]
-	s.data = dataExt[s.ext]
+	s.prose = proseExt.has(s.ext) && !notProse.has(s.base) && !strings.HasPrefix(s.base, "requirements") ||
+		s.ext == "" && proseBase.has(s.base)
+	s.data = dataExt.has(s.ext)
 	s.lock = isLock(s.base)
 	s.test = f.Group() == diffreview.GroupTests
 	s.readLines()
@@ -59,16 +60,28 @@ var (
 	lockBase  = words("go.sum go.work.sum package-lock.json npm-shrinkwrap.json pnpm-lock.yaml yarn.lock bun.lock cargo.lock poetry.lock uv.lock pdm.lock pipfile.lock gemfile.lock composer.lock gradle.lockfile verification-metadata.xml packages.lock.json mix.lock pubspec.lock podfile.lock package.resolved flake.lock conda-lock.yml pixi.lock deno.lock cartfile.resolved conan.lock vcpkg-lock.json stack.yaml.lock cabal.project.freeze manifest.toml .terraform.lock.hcl module.bazel.lock chart.lock paket.lock rebar.lock shard.lock project.assets.json npm-shrinkwrap.yaml pylock.toml")
 )
 
-func words(s string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(s) {
-		out[w] = true
-	}
-	return out
+// set is a set of words, made when it is first asked: package variables that
+// hold maps would cost every start of the program.
+type set struct {
+	list string
+	once sync.Once
+	m    map[string]bool
+}
+
+func words(list string) *set { return &set{list: list} }
+
+func (s *set) has(w string) bool {
+	s.once.Do(func() {
+		s.m = map[string]bool{}
+		for w := range strings.FieldsSeq(s.list) {
+			s.m[w] = true
+		}
+	})
+	return s.m[w]
 }
 
 func isLock(base string) bool {
-	return lockBase[base] || strings.HasSuffix(base, ".lock") || strings.HasSuffix(base, ".lockfile")
+	return lockBase.has(base) || strings.HasSuffix(base, ".lock") || strings.HasSuffix(base, ".lockfile")
 }
 
 func (s *subject) gone() bool { return s.f.New.Kind == diffreview.KindAbsent }
