@@ -3,7 +3,7 @@ package term
 // Bounds of what is kept above the screen.
 const (
 	maxScrollback      = 2000
-	maxScrollbackBytes = 8 << 20
+	maxScrollbackBytes = 5 << 20
 	cellBytes          = 16
 )
 
