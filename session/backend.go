@@ -3,10 +3,13 @@ package session
 import (
 	"context"
 	"errors"
+	"sort"
+	"time"
 
 	"fumehood/diffreview"
 	"fumehood/isolate"
 	"fumehood/isolate/policy"
+	"fumehood/session/wire"
 )
 
 // Client is a Host looking at one repository: what the workbench asks.
@@ -15,12 +18,30 @@ type Client struct {
 	Repo string
 }
 
-// List gives the repository's sessions, or every one.
-func (c *Client) List(_ context.Context, all bool) ([]Summary, error) {
+// List gives the repository's sessions, or every one. Live ones are asked what
+// they are at; one that does not answer soon is listed by its record.
+func (c *Client) List(ctx context.Context, all bool) ([]Summary, error) {
+	repo := c.Repo
 	if all {
-		return c.Sessions("")
+		repo = ""
 	}
-	return c.Sessions(c.Repo)
+	list, err := c.Sessions(repo)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		if !list[i].Live {
+			continue
+		}
+		soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		r, err := ask(soon, c.Root.Dir(list[i].ID), wire.Request{Op: wire.OpStatus})
+		cancel()
+		if err == nil && r.Status != nil {
+			list[i].State, list[i].LastLine = r.Status.State, r.Status.LastLine
+		}
+	}
+	sort.SliceStable(list, func(i, j int) bool { return rank(list[i]) < rank(list[j]) })
+	return list, nil
 }
 
 // Detail gives one session in full.

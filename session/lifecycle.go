@@ -185,10 +185,13 @@ func (h *Host) Remove(ctx context.Context, d store.Dir, force bool) error {
 
 func writePrivate(path string, b []byte) error { return atomicfile.Write(path, b, 0o600) }
 
-// Frame gives the newest picture of a live session's terminal, once it is
-// newer than since, or after some ten seconds.
+// Frame gives the newest picture of a session's terminal: of a live one once it
+// is newer than since, or after some ten seconds; of an ended one its last.
 func (h *Host) Frame(ctx context.Context, d store.Dir, since uint64, offset int) (Frame, error) {
 	r, err := ask(ctx, d, wire.Request{Op: wire.OpFrame, Since: since, Offset: offset})
+	if errors.Is(err, ErrNotLive) {
+		return lastFrame(d)
+	}
 	if err != nil {
 		return Frame{}, err
 	}
@@ -196,6 +199,17 @@ func (h *Host) Frame(ctx context.Context, d store.Dir, since uint64, offset int)
 		return Frame{}, errors.New("the supervisor sent no picture")
 	}
 	return *r.Frame, nil
+}
+
+// lastFrame is the last picture that the supervisor kept of an ended session's
+// terminal; ErrNotLive when there is none.
+func lastFrame(d store.Dir) (Frame, error) {
+	f, err := d.LoadFrame()
+	if err != nil {
+		return Frame{}, ErrNotLive
+	}
+	f.Ended = true
+	return *f, nil
 }
 
 // Input passes key presses, pasted text, a mouse event or a new size on to a

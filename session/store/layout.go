@@ -36,6 +36,7 @@ func (d Dir) Result() string    { return filepath.Join(string(d), "result.json")
 func (d Dir) Decisions() string { return filepath.Join(string(d), "decisions.json") }
 func (d Dir) Journal() string   { return filepath.Join(string(d), "journal") }
 func (d Dir) Log() string       { return filepath.Join(string(d), "supervisor.log") }
+func (d Dir) Frame() string     { return filepath.Join(string(d), "last_frame.json") }
 func (d Dir) Tenant() string    { return filepath.Join(string(d), "tenant") }
 func (d Dir) ID() string        { return filepath.Base(string(d)) }
 

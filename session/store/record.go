@@ -111,6 +111,18 @@ func (d Dir) SaveStart(s *Start) error {
 	return writeJSON(d.Start(), s)
 }
 
+// SaveFrame keeps the last picture of the session's terminal.
+func (d Dir) SaveFrame(f *wire.Frame) error { return writeJSON(d.Frame(), f) }
+
+// LoadFrame reads it; the error is fs.ErrNotExist when there is none.
+func (d Dir) LoadFrame() (*wire.Frame, error) {
+	var f wire.Frame
+	if err := readJSON(d.Frame(), &f); err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
 // SaveLeftOut records what copy-in left out.
 func (d Dir) SaveLeftOut(l []diffreview.LeftOut) error { return writeJSON(d.LeftOut(), l) }
 

@@ -45,12 +45,22 @@ func (s *supervisor) frame(t *term.Terminal, since uint64, offset int) (*wire.Fr
 	default:
 		return nil, fmt.Errorf("picture of the terminal: %w", err)
 	}
-	out := &wire.Frame{
+	out := wireFrame(f)
+	out.State, out.Ended = s.state()
+	return out, nil
+}
+
+// picture is the terminal as it stands.
+func picture(t *term.Terminal, offset int) *wire.Frame {
+	f, _ := t.Frame(0, offset) // since 0 always draws
+	return wireFrame(f)
+}
+
+func wireFrame(f term.Frame) *wire.Frame {
+	return &wire.Frame{
 		Gen: f.Gen, Cols: f.Cols, Rows: f.Rows, Lines: f.Lines, CursorX: f.CursorX, CursorY: f.CursorY, CursorOn: f.CursorOn,
 		Title: f.Title, Scrollback: f.Scrollback, Offset: f.Offset, Mouse: f.Mouse, Dropped: f.Dropped, Requests: f.Requests,
 	}
-	out.State, out.Ended = s.state()
-	return out, nil
 }
 
 // input answers the requests that go to a terminal.

@@ -290,6 +290,11 @@ func (s *supervisor) finish() {
 	s.rec.Error = e.Error
 	if s.main != nil && s.main.term != nil {
 		s.rec.LastLine = lastLine(s.main.term)
+		f := picture(s.main.term, 0)
+		f.State, f.Ended = e.State, true
+		if err := s.dir.SaveFrame(f); err != nil {
+			s.log.Printf("keep the last picture: %v", err)
+		}
 	}
 	s.rec.Began = s.rec.Began && (e.Began || e.State != wire.StateExited)
 	e.Began = s.rec.Began
