@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 
 	"fumehood/diffreview/linediff"
 )
@@ -81,28 +80,30 @@ func (l Line) raw() []byte {
 // show the harmless one, and swap it after the approval.
 const idLen = 40
 
-// ids are hashes over fields with their lengths, so that no two lists of fields
-// run together.
-type idHash struct{ h hash.Hash }
+// idHash gathers fields with their lengths, so that no two lists of fields run
+// together.
+type idHash struct{ b []byte }
 
-func newID(kind string) idHash {
-	d := idHash{sha256.New()}
+func newID(kind string, size int) *idHash {
+	d := &idHash{make([]byte, 0, 256+size)}
 	d.text("fumehood unit 1")
 	d.text(kind)
 	return d
 }
 
-func (d idHash) number(n int) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	d.h.Write(b[:])
+func (d *idHash) number(n int) { d.b = binary.LittleEndian.AppendUint64(d.b, uint64(n)) }
+
+func (d *idHash) text(s string) {
+	d.number(len(s))
+	d.b = append(d.b, s...)
 }
 
-func (d idHash) text(s string) { d.number(len(s)); d.h.Write([]byte(s)) }
+func (d *idHash) sum() string {
+	sum := sha256.Sum256(d.b)
+	return hex.EncodeToString(sum[:])[:idLen]
+}
 
-func (d idHash) sum() string { return hex.EncodeToString(d.h.Sum(nil))[:idLen] }
-
-func (d idHash) entry(e Entry) {
+func (d *idHash) entry(e Entry) {
 	d.text(string(e.Kind))
 	d.text(e.Mode())
 	d.text(string(e.Blob))
@@ -110,7 +111,11 @@ func (d idHash) entry(e Entry) {
 }
 
 func hunkID(f *File, h *Hunk) string {
-	d := newID("hunk")
+	size := 0
+	for _, l := range h.Lines {
+		size += 16 + len(l.Text)
+	}
+	d := newID("hunk", size)
 	d.text(f.Path)
 	d.text(string(f.Old.Blob))
 	d.number(h.OldStart)
@@ -122,7 +127,7 @@ func hunkID(f *File, h *Hunk) string {
 		}
 		d.number(int(l.Op)<<1 | eol)
 		d.number(len(l.Text))
-		d.h.Write(l.Text)
+		d.b = append(d.b, l.Text...)
 	}
 	return d.sum()
 }
@@ -130,7 +135,7 @@ func hunkID(f *File, h *Hunk) string {
 // wholeID covers both entries in full: an approval of the executable bit, say,
 // belongs to the content that it makes executable.
 func wholeID(f *File) string {
-	d := newID("whole")
+	d := newID("whole", 512)
 	d.text(f.Path)
 	d.text(f.OldPath)
 	d.entry(f.Old)

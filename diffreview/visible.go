@@ -56,19 +56,31 @@ func Visible(b []byte) []Span {
 			kind, text = Trailing, "·"
 		}
 		if k := len(out) - 1; k >= 0 && out[k].Kind == kind && (kind == Plain || kind == Trailing) {
-			out[k].Text += text
 			out[k].Raw = b[i-len(out[k].Raw) : i+n]
-		} else if kind == Plain {
-			// Runs of plain text are the rule: take one whole.
-			end := i + plainLen(b[i:body])
-			end = max(end, i+n)
-			out = append(out, Span{Plain, string(b[i:end]), b[i:end]})
-			i = end
-			continue
 		} else {
 			out = append(out, Span{kind, text, b[i : i+n]})
 		}
 		i += n
+		if kind == Plain {
+			// Plain ASCII is the rule: take a run of it whole.
+			k := len(out) - 1
+			end := i + plainLen(b[i:max(i, body)])
+			out[k].Raw = b[i-len(out[k].Raw) : end]
+			if end > i {
+				combining = 0
+			}
+			i = end
+		}
+	}
+	// The texts of runs are made once: growing them would cost the square of a
+	// long line.
+	for k := range out {
+		switch out[k].Kind {
+		case Plain:
+			out[k].Text = string(out[k].Raw)
+		case Trailing:
+			out[k].Text = strings.Repeat("·", len(out[k].Raw))
+		}
 	}
 	return out
 }

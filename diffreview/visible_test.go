@@ -115,3 +115,14 @@ func TestSafeNamesOfDifferentPathsDiffer(t *testing.T) {
 		seen[n] = p
 	}
 }
+
+// TestVisibleIsLinear: a line of some megabytes, as generated files have, in
+// scripts that are no ASCII.
+func TestVisibleIsLinear(t *testing.T) {
+	for _, in := range []string{strings.Repeat("漢", 1<<20), strings.Repeat("a é", 1<<20), strings.Repeat(" ", 1<<21)} {
+		spans := Visible([]byte(in))
+		if len(spans) != 1 || len(spans[0].Raw) != len(in) {
+			t.Errorf("got %d spans, want one of %d bytes", len(spans), len(in))
+		}
+	}
+}

@@ -5,6 +5,7 @@ package linediff
 
 import (
 	"bytes"
+	"hash/maphash"
 	"slices"
 )
 
@@ -37,31 +38,50 @@ var nl = []byte{'\n'}
 // what is between anchors is compared for the shortest edit within a budget of
 // steps, and where that runs out the region counts as replaced.
 func Diff(a, b [][]byte) []Run {
-	ids := make(map[string]int32, len(a))
-	intern := func(lines [][]byte) []int32 {
-		out := make([]int32, len(lines))
-		for i, l := range lines {
-			id, ok := ids[string(l)]
+	n := newNumbering(len(a))
+	return diffSymbols(n.all(a), n.all(b), len(n.lines))
+}
+
+// numbering gives equal lines equal numbers. It goes by a seeded hash, then
+// compares: a map of strings would copy every line.
+type numbering struct {
+	seed  maphash.Seed
+	ids   map[uint64]int32
+	lines [][]byte
+}
+
+func newNumbering(size int) *numbering {
+	return &numbering{seed: maphash.MakeSeed(), ids: make(map[uint64]int32, size)}
+}
+
+func (n *numbering) all(lines [][]byte) []int32 {
+	out := make([]int32, len(lines))
+	for i, l := range lines {
+		for h := maphash.Bytes(n.seed, l); ; h++ {
+			id, ok := n.ids[h]
 			if !ok {
-				id = int32(len(ids))
-				ids[string(l)] = id
+				id = int32(len(n.lines))
+				n.ids[h] = id
+				n.lines = append(n.lines, l)
+			} else if !bytes.Equal(n.lines[id], l) {
+				continue
 			}
 			out[i] = id
+			break
 		}
-		return out
 	}
-	return diffSymbols(intern(a), intern(b), func() int { return len(ids) })
+	return out
 }
 
 // maxDepth bounds how often a gap is searched again for lines that are unique
 // within it. Each level reads every line at most once.
 const maxDepth = 12
 
-func diffSymbols(a, b []int32, symbols func() int) []Run {
-	n := symbols()
+func diffSymbols(a, b []int32, symbols int) []Run {
+	counts := make([]int32, 3*symbols)
 	d := &differ{
 		a: a, b: b,
-		countA: make([]int32, n), countB: make([]int32, n), posB: make([]int32, n),
+		countA: counts[:symbols], countB: counts[symbols : 2*symbols], posB: counts[2*symbols:],
 		budget: 64*(len(a)+len(b)) + 1<<20,
 	}
 	d.compare(0, len(a), 0, len(b), 0)
@@ -73,6 +93,7 @@ type differ struct {
 	countA, countB, posB []int32 // by symbol; zero outside anchors
 	runs                 []Run
 	budget               int // steps left for shortest edits
+	v, trace             []int32
 }
 
 func (d *differ) emit(r Run) {

@@ -13,10 +13,11 @@ func (d *differ) shortest(a0, a1, b0, b1 int) bool {
 	n, m := len(a), len(b)
 	limit := min(n+m, maxEdit)
 	// v[k+limit+1] is how far in a the best path on diagonal k = x-y has come.
-	v := make([]int32, 2*limit+3)
-	var trace [][]int32 // for each step, v[-e..e] before it
+	v := d.row(2*limit + 3)
+	trace := d.trace[:0] // for each step e, v[-e..e] before it: 2e+1 numbers from e²
 	for e := 0; e <= limit; e++ {
-		trace = append(trace, append([]int32(nil), v[limit+1-e:limit+2+e]...))
+		trace = append(trace, v[limit+1-e:limit+2+e]...)
+		d.trace = trace
 		d.budget -= 2*e + 1
 		for k := -e; k <= e; k += 2 {
 			x := int(v[limit+1+k-1]) + 1 // delete a line of a
@@ -36,7 +37,7 @@ func (d *differ) shortest(a0, a1, b0, b1 int) bool {
 			d.budget -= x - from
 			v[limit+1+k] = int32(x)
 			if x == n && y == m {
-				d.walkBack(a0, b0, n, m, trace)
+				d.walkBack(a0, b0, n, m, e)
 				return true
 			}
 		}
@@ -47,12 +48,22 @@ func (d *differ) shortest(a0, a1, b0, b1 int) bool {
 	return false
 }
 
+// row gives n zeros, in memory that the next call takes again.
+func (d *differ) row(n int) []int32 {
+	if cap(d.v) < n {
+		d.v = make([]int32, n)
+	}
+	d.v = d.v[:n]
+	clear(d.v)
+	return d.v
+}
+
 // walkBack turns the trace of a finished search into runs.
-func (d *differ) walkBack(a0, b0, x, y int, trace [][]int32) {
+func (d *differ) walkBack(a0, b0, x, y, last int) {
 	type step struct{ x0, y0, x1, y1 int }
 	var steps []step
-	for e := len(trace) - 1; e > 0; e-- {
-		v := trace[e] // v[k+e] for k in -e..e, as it was before step e
+	for e := last; e > 0; e-- {
+		v := d.trace[e*e : (e+1)*(e+1)] // v[k+e] for k in -e..e, as it was before step e
 		k := x - y
 		down := k == -e || k != e && v[k-1+e] < v[k+1+e]
 		px, pk := 0, k+1
