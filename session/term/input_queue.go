@@ -8,10 +8,10 @@ import (
 
 // Bounds of what waits to be written to a program that does not read, in bytes.
 const (
-	maxKeys     = 4 << 20 // keys and pastes: beyond, they are refused with an error
-	softInput   = 256 << 10
-	maxAnswers  = 16 << 10
-	chunkToRead = 4 << 10
+	maxKeys    = 4 << 20   // keys and pastes: beyond, they are refused with an error
+	softInput  = 256 << 10 // a raw stream: beyond, its sender waits
+	maxAnswers = 16 << 10
+	writeSize  = 4 << 10 // of one write to the pty
 )
 
 // ErrInputFull is returned for input that can't be taken because the program
@@ -114,12 +114,12 @@ func (q *inputQueue) run(w io.Writer) {
 			q.mu.Unlock()
 			return
 		}
-		n := min(len(q.buf), chunkToRead)
+		n := min(len(q.buf), writeSize)
 		chunk = append(chunk[:0], q.buf[:n]...)
-		q.buf = q.buf[:copy(q.buf, q.buf[n:])]
-		if q.answers = min(q.answers, len(q.buf)); len(q.buf) == 0 && cap(q.buf) > softInput {
+		if q.buf = q.buf[n:]; len(q.buf) == 0 {
 			q.buf = nil
 		}
+		q.answers = min(q.answers, len(q.buf))
 		q.cond.Broadcast()
 		q.mu.Unlock()
 		if _, err := w.Write(chunk); err != nil {

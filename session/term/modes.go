@@ -150,6 +150,7 @@ func (s *Screen) altScreen(on bool) {
 // synchronise begins or ends an update that is to be seen at once.
 func (s *Screen) synchronise(on bool) {
 	if on && !s.sync && s.opts.Now != nil {
+		s.gen++ // the picture may differ from the one last drawn
 		f := s.frame(0)
 		s.held, s.syncFrom = &f, s.opts.Now()
 	}

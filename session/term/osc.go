@@ -125,10 +125,6 @@ func (s *Screen) agentState(text string) {
 	}
 }
 
-// bell is not counted as a call for the person: shells ring it on every typing
-// error.
-func (s *Screen) bell() {}
-
 // clipboard handles OSC 52. A read is never answered.
 func (s *Screen) clipboard(args []byte, cut bool) {
 	_, payload, ok := bytes.Cut(args, []byte{';'})

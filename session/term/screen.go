@@ -215,7 +215,8 @@ func (s *Screen) screenIndex() int {
 	return 0
 }
 
-// control handles C0.
+// control handles C0. The bell is no call for the person: shells ring it on
+// every typing error.
 func (s *Screen) control(b byte) {
 	s.dirty = true
 	s.last = 0
@@ -238,8 +239,6 @@ func (s *Screen) control(b byte) {
 		s.shift = 1
 	case 0x0f:
 		s.shift = 0
-	case bel:
-		s.bell()
 	}
 }
 

@@ -355,14 +355,15 @@ func TestSynchronisedUpdateIsSeenAtOnceOrAfterItsLimit(t *testing.T) {
 	s.Feed([]byte("old"))
 	before, _ := s.Frame(0, 0)
 	s.Feed([]byte("\x1b[?2026h\x1b[2J\x1b[Hne"))
-	if f, ok := s.Frame(before.Gen, 0); ok {
-		t.Errorf("got %q, want no frame during the update", f.Lines)
+	during, _ := s.Frame(before.Gen, 0)
+	if during.Lines[0] != "old" {
+		t.Errorf("got %q, want the picture from before", during.Lines)
 	}
-	if f, _ := s.Frame(0, 0); f.Lines[0] != "old" {
-		t.Errorf("got %q, want the picture from before", f.Lines)
+	if f, ok := s.Frame(during.Gen, 0); ok {
+		t.Errorf("got %q, want no further frame during the update", f.Lines)
 	}
 	s.Feed([]byte("w\x1b[?2026l"))
-	if f, ok := s.Frame(before.Gen, 0); !ok || f.Lines[0] != "new" {
+	if f, ok := s.Frame(during.Gen, 0); !ok || f.Lines[0] != "new" {
 		t.Errorf("got %v %q, want the new picture", ok, f.Lines)
 	}
 	s.Feed([]byte("\x1b[?2026h\rstuck"))
