@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -71,7 +72,9 @@ func (s *Sandbox) Spawn(c Command) (*Process, error) {
 			fds = append(fds, fd)
 		}
 	}
-	return s.request(req, fds)
+	p, err := s.request(req, fds)
+	runtime.KeepAlive(c) // its files are in use by their numbers until here
+	return p, err
 }
 
 func standard(c Command) (files [3]*os.File, null *os.File, err error) {

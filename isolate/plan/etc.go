@@ -71,7 +71,7 @@ func group(in Input) string {
 	if in.GID != 65534 {
 		b.WriteString("nogroup:x:65534:\n")
 	}
-	if in.GID != 0 && in.GID != 5 && in.GID != 65534 {
+	if in.GID != 5 {
 		fmt.Fprintf(&b, "%s:x:%d:\n", in.User, in.GID)
 	}
 	return b.String()
