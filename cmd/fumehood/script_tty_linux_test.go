@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// perScript keeps something for each running script.
+type perScript[T ~map[string]V, V any] struct {
+	mu  sync.Mutex
+	all map[*testscript.TestScript]T
+}
+
+func (p *perScript[T, V]) of(ts *testscript.TestScript) T {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[*testscript.TestScript]T{}
+	}
+	if p.all[ts] == nil {
+		p.all[ts] = T{}
+	}
+	return p.all[ts]
+}
+
+// userTTY is a user's terminal: the program runs in it, and what it writes
+// there is kept.
+type userTTY struct {
+	cmd    *exec.Cmd
+	master *os.File // non-blocking, so that closing it ends a read
+	fd     int      // of master
+	slave  *os.File // kept open: the terminal outlives the program, as a shell's does
+	before *unix.Termios
+	exited chan struct{}
+	read   chan struct{} // closed when nothing more can be read
+
+	mu   sync.Mutex
+	out  []byte
+	seen int // how far ttysee has looked
+}
+
+var ttysOf perScript[map[string]*userTTY, *userTTY]
+
+func ttyNamed(ts *testscript.TestScript, name string) *userTTY {
+	t := ttysOf.of(ts)[name]
+	if t == nil {
+		ts.Fatalf("no terminal is named %q", name)
+	}
+	return t
+}
+
+// ttystart NAME COMMAND...: a terminal of 80x24 with the command in it. A name
+// that was used before is the same terminal again.
+func cmdTTYStart(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttystart NAME COMMAND...")
+	t := ttysOf.of(ts)[args[0]]
+	if t == nil {
+		var err error
+		t, err = newTTY()
+		ts.Check(err)
+		ts.Check(t.resize(80, 24))
+		t.before, err = unix.IoctlGetTermios(int(t.slave.Fd()), unix.TCGETS)
+		ts.Check(err)
+		go t.reader()
+		ttysOf.of(ts)[args[0]] = t
+		ts.Defer(func() {
+			if t.cmd != nil {
+				_ = t.cmd.Process.Kill() // most have ended
+				<-t.exited
+			}
+			t.slave.Close()
+			t.master.Close() // twice after a hangup, which does no harm
+			<-t.read
+		})
+	}
+	path, err := exec.LookPath(args[1])
+	ts.Check(err)
+	t.cmd = exec.Command(path, args[2:]...)
+	t.cmd.Dir = ts.MkAbs(".")
+	for _, name := range []string{
+		"PATH", "HOME", "XDG_STATE_HOME", "TERM", "LANG", "TMPDIR", "WORK", "GIT_CONFIG_NOSYSTEM",
+		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
+	} {
+		t.cmd.Env = append(t.cmd.Env, name+"="+ts.Getenv(name))
+	}
+	t.cmd.Stdin, t.cmd.Stdout, t.cmd.Stderr = t.slave, t.slave, t.slave
+	t.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	ts.Check(t.cmd.Start())
+	t.exited = make(chan struct{})
+	go func(cmd *exec.Cmd, exited chan struct{}) {
+		_ = cmd.Wait() // the state is in ProcessState
+		close(exited)
+	}(t.cmd, t.exited)
+}
+
+func newTTY() (*userTTY, error) {
+	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	master := os.NewFile(uintptr(fd), "/dev/ptmx")
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	var slave *os.File
+	if err == nil {
+		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	}
+	if err != nil {
+		master.Close()
+		return nil, err
+	}
+	return &userTTY{master: master, fd: fd, slave: slave, read: make(chan struct{})}, nil
+}
+
+func (t *userTTY) resize(cols, rows uint16) error {
+	return unix.IoctlSetWinsize(t.fd, unix.TIOCSWINSZ, &unix.Winsize{Col: cols, Row: rows})
+}
+
+func (t *userTTY) reader() {
+	defer close(t.read)
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := t.master.Read(buf)
+		t.mu.Lock()
+		t.out = append(t.out, buf[:n]...)
+		t.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (t *userTTY) rest() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.out[t.seen:])
+}
+
+// ttysend NAME TEXT: type it; Go's escapes.
+func cmdTTYSend(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttysend NAME TEXT")
+	_, err := ttyNamed(ts, args[0]).master.WriteString(unquote(ts, args[1]))
+	ts.Check(err)
+}
+
+// ttysee NAME REGEXP: wait until the terminal got it, after what was seen last.
+// Negated: what came so far after that does not have it.
+func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 2 {
+		ts.Fatalf("usage: [!] ttysee NAME REGEXP")
+	}
+	t := ttyNamed(ts, args[0])
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	if neg {
+		if re.MatchString(t.rest()) {
+			ts.Fatalf("got %q, want it without %q", t.rest(), args[1])
+		}
+		return
+	}
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if at := re.FindStringIndex(t.rest()); at != nil {
+			t.mu.Lock()
+			t.seen += at[1]
+			t.mu.Unlock()
+			return
+		}
+		if time.Now().After(deadline) {
+			rest := t.rest()
+			ts.Fatalf("got %q after %v, want %q in it", rest[max(0, len(rest)-2000):], patience, args[1])
+		}
+	}
+}
+
+// ttyend NAME STATUS: the command ends with it.
+func cmdTTYEnd(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttyend NAME STATUS")
+	t := ttyNamed(ts, args[0])
+	select {
+	case <-t.exited:
+	case <-time.After(patience):
+		ts.Fatalf("still running after %v; its terminal got %q", patience, t.rest())
+	}
+	if got := strconv.Itoa(t.cmd.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("got %v, want exit status %s; its terminal got %q", t.cmd.ProcessState, args[1], t.rest())
+	}
+}
+
+// ttymodes NAME: the terminal is as it was before the first command: its line
+// discipline, and every mode that a program can switch on by writing to it.
+func cmdTTYModes(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "ttymodes NAME")
+	t := ttyNamed(ts, args[0])
+	now, err := unix.IoctlGetTermios(int(t.slave.Fd()), unix.TCGETS)
+	ts.Check(err)
+	if *now != *t.before {
+		ts.Fatalf("got line discipline %+v, want %+v", *now, *t.before)
+	}
+	t.drained()
+	t.mu.Lock()
+	left := modesLeft(t.out)
+	t.mu.Unlock()
+	if len(left) > 0 {
+		ts.Fatalf("got modes left on: %s", strings.Join(left, ", "))
+	}
+}
+
+// drained waits until what was written has been read: the reader is behind by
+// at most what the kernel holds.
+func (t *userTTY) drained() {
+	settle(2*time.Second, func() []string {
+		n, err := unix.IoctlGetInt(t.fd, unix.TIOCINQ)
+		if err == nil && n > 0 {
+			return []string{"more"}
+		}
+		return nil
+	})
+}
+
+var privateMode = regexp.MustCompile(`\x1b\[\?([0-9;]+)([hl])`)
+
+// modesLeft lists the modes whose last switch differs from a fresh terminal's.
+func modesLeft(out []byte) []string {
+	fresh := map[string]byte{"7": 'h', "25": 'h'} // wrap and cursor are on
+	last := map[string]byte{}
+	for _, m := range privateMode.FindAllSubmatch(out, -1) {
+		for _, mode := range strings.Split(string(m[1]), ";") {
+			last[mode] = m[2][0]
+		}
+	}
+	var left []string
+	for mode, state := range last {
+		want := byte('l')
+		if f, ok := fresh[mode]; ok {
+			want = f
+		}
+		if state != want && mode != "2026" {
+			left = append(left, "?"+mode+string(state))
+		}
+	}
+	for name, on := range map[string][2]string{
+		"application keypad":  {"\x1b=", "\x1b>"},
+		"enhanced keys":       {"\x1b[>1u", "\x1b[<"},
+		"a scrolling region":  {"\x1b[5;10r", "\x1b[r"},
+		"a colour for text":   {"\x1b[31m", "\x1b[0m"},
+		"line drawing glyphs": {"\x1b(0", "\x1b(B"},
+	} {
+		set := bytes.LastIndex(out, []byte(on[0]))
+		if set >= 0 && bytes.LastIndex(out, []byte(on[1])) < set {
+			left = append(left, name)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// ttysize NAME COLSxROWS: the user resizes the terminal.
+func cmdTTYSize(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttysize NAME COLSxROWS")
+	var cols, rows uint16
+	_, err := fmt.Sscanf(args[1], "%dx%d", &cols, &rows)
+	ts.Check(err)
+	ts.Check(ttyNamed(ts, args[0]).resize(cols, rows))
+}
+
+// ttyhangup NAME: the terminal goes away, as when a connection drops.
+func cmdTTYHangup(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "ttyhangup NAME")
+	t := ttyNamed(ts, args[0])
+	ts.Check(errors.Join(t.slave.Close(), t.master.Close()))
+	<-t.read
+}
