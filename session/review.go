@@ -490,6 +490,9 @@ func risks(rec *store.Record, base *baseline.Manifest, snap *baseline.Snapshot) 
 		hidden[p] = true
 	}
 	return func(set *diffreview.ChangeSet, content func(diffreview.Blob) ([]byte, error)) error {
+		if err := risk.Run(set, content, env); err != nil {
+			return err
+		}
 		for i := range set.Files {
 			if f := &set.Files[i]; hidden[f.Path] {
 				f.Findings = append(f.Findings, diffreview.Finding{
@@ -498,7 +501,7 @@ func risks(rec *store.Record, base *baseline.Manifest, snap *baseline.Snapshot) 
 				})
 			}
 		}
-		return risk.Run(set, content, env)
+		return nil
 	}
 }
 
