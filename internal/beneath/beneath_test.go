@@ -60,9 +60,23 @@ func TestCheck(t *testing.T) {
 		rel string
 		ok  bool
 	}{
-		{"a", true}, {"a/b", true}, {"-n", true}, {"a b/\x1b\xff\n", true}, {"..a/...", true},
-		{"", false}, {"/", false}, {"/a", false}, {"a/", false}, {"a//b", false}, {".", false},
-		{"./a", false}, {"a/./b", false}, {"..", false}, {"a/../b", false}, {"a/..", false}, {"a\x00b", false},
+		{"a", true},
+		{"a/b", true},
+		{"-n", true},
+		{"a b/\x1b\xff\n", true},
+		{"..a/...", true},
+		{"", false},
+		{"/", false},
+		{"/a", false},
+		{"a/", false},
+		{"a//b", false},
+		{".", false},
+		{"./a", false},
+		{"a/./b", false},
+		{"..", false},
+		{"a/../b", false},
+		{"a/..", false},
+		{"a\x00b", false},
 	} {
 		if got := Check(row.rel) == nil; got != row.ok {
 			t.Errorf("Check(%q): got %v, want %v", row.rel, got, row.ok)

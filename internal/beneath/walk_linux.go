@@ -103,7 +103,7 @@ func (w *walker) run() {
 
 // folder visits one folder and queues those in it.
 func (w *walker) folder(t task, buf []byte) error {
-	dir := w.root
+	var dir *Dir
 	if t.rel != "" {
 		var err error
 		if dir, err = w.root.OpenDir(t.rel); err != nil {
@@ -160,7 +160,7 @@ func (w *walker) entries(dir *Dir, t task, entries []Entry) (more bool, err erro
 	var st unix.Stat_t
 	for _, e := range entries {
 		if err := fstatat(dir.fd, e.Name, &st); err != nil {
-			if err != unix.ENOENT {
+			if !errors.Is(err, unix.ENOENT) {
 				w.find(Join(t.rel, e.Name), reason(err))
 			}
 			continue

@@ -142,7 +142,7 @@ func (c *chooser) listings() (index, untracked, ignored []byte, err error) {
 		}
 		after, gone := os.Stat(path)
 		if missing != nil && gone != nil {
-			return index, untracked, ignored, nil // no index yet
+			return index, untracked, ignored, nil //nolint:nilerr // no index yet
 		}
 		if missing == nil && gone == nil && os.SameFile(before, after) && before.ModTime().Equal(after.ModTime()) && before.Size() == after.Size() {
 			c.sel.indexTime = before.ModTime().UnixNano()
