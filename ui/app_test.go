@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
 	"path/filepath"
 	"strings"
 	"testing"
@@ -328,7 +327,7 @@ func TestWithoutColourNoColour(t *testing.T) {
 func TestThemesAreChosenAndTurned(t *testing.T) {
 	d, _ := open(t, 120, 40, func(_ *uitest.Backend, o *ui.Options) { o.NoColor = false })
 	dark := d.Model.View().Content
-	d.Send(tea.BackgroundColorMsg{Color: ansi.TrueColor(0xffffff)})
+	d.Send(tea.BackgroundColorMsg{Color: ansi.RGBColor{R: 255, G: 255, B: 255}})
 	if d.Model.View().Content == dark {
 		t.Fatal("got the same colours on a light background")
 	}
@@ -355,8 +354,10 @@ func TestHostileTextDoesNotReachTheTerminal(t *testing.T) {
 		f.Lines, f.Title, f.Requests = []string{evil, "\x1b[38;2;1;2;3mok\x1b[?1049h\x1b[5n"}, evil, []string{evil}
 		b.Screens["a1"] = f
 		b.Names = []string{evil, "default"}
-		b.Look = session.Preview{Repo: evil, Branch: evil, Git: true, Write: []string{evil}, Reach: []string{evil}, Use: []string{evil}, Warnings: []string{evil}, Err: evil, Block: evil,
-			LeftOut: []diffreview.LeftOut{{Path: evil, Reason: evil}}}
+		b.Look = session.Preview{
+			Repo: evil, Branch: evil, Git: true, Write: []string{evil}, Reach: []string{evil}, Use: []string{evil}, Warnings: []string{evil}, Err: evil, Block: evil,
+			LeftOut: []diffreview.LeftOut{{Path: evil, Reason: evil}},
+		}
 		set := b.Sets["a1"]
 		for i := range set.Files {
 			fl := &set.Files[i]
@@ -388,8 +389,25 @@ func TestHostileTextDoesNotReachTheTerminal(t *testing.T) {
 	}
 	check(nil)
 	for _, keys := range [][]string{
-		{"p"}, {"esc", "space"}, {"space", "D"}, {"k", "n"}, {"p"}, {"esc", "m"}, {"esc", "esc", "enter"}, {`ctrl+\`, "r"}, {"enter"}, {"W"}, {"}"}, {"}"}, {"h"},
-		{"esc", "space"}, {"A"}, {"n", "4"}, {"5"}, {"p"}, {"esc", "L"},
+		{"p"},
+		{"esc", "space"},
+		{"space", "D"},
+		{"k", "n"},
+		{"p"},
+		{"esc", "m"},
+		{"esc", "esc", "enter"},
+		{`ctrl+\`, "r"},
+		{"enter"},
+		{"W"},
+		{"}"},
+		{"}"},
+		{"h"},
+		{"esc", "space"},
+		{"A"},
+		{"n", "4"},
+		{"5"},
+		{"p"},
+		{"esc", "L"},
 	} {
 		check(keys)
 	}

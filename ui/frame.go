@@ -69,7 +69,7 @@ func (a *App) draw() ([]string, *tea.Cursor) {
 		return lines, cur
 	}
 	if r.full {
-		return append(lines, a.strip1(r)), cur
+		return append(lines, a.strip1()), cur
 	}
 	out := []string{a.title(), a.placesLine(), a.rule()}
 	out = append(out, lines...)
@@ -114,7 +114,7 @@ func (a *App) strip(s session.Summary) string {
 	st := a.styles
 	d, have := a.sessions.Detail()
 	live := s.Live
-	var facts = d.Layers
+	facts := d.Layers
 	if !have {
 		facts = nil
 	}
@@ -306,7 +306,7 @@ func (a *App) hints(y int) string {
 }
 
 // strip1 is the one line under a pane that has the whole window.
-func (a *App) strip1(r rect) string {
+func (a *App) strip1() string {
 	if a.terminal.Menu() || len(a.dialogs) > 0 {
 		return a.hints(a.h - 1)
 	}

@@ -1,8 +1,9 @@
 package ui
 
 import (
-	"fumehood/ui/kit"
 	"strings"
+
+	"fumehood/ui/kit"
 )
 
 // The smallest window in which every place fits.

@@ -49,7 +49,7 @@ func Run(ctx context.Context, b Backend, opt Options) error {
 		return fmt.Errorf("workbench: %w", err)
 	}
 	if n := app.Live(); n > 0 {
-		fmt.Fprintf(os.Stdout, "%s on: fumehood opens the workbench again\n", kit.Plural(n, "session")+map[bool]string{true: " goes", false: " go"}[n == 1])
+		_, _ = fmt.Fprintf(os.Stdout, "%s on: fumehood opens the workbench again\n", kit.Plural(n, "session")+map[bool]string{true: " goes", false: " go"}[n == 1]) // a courtesy
 	}
 	return nil
 }

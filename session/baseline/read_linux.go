@@ -65,7 +65,7 @@ func (r *fileReader) candidate(c *candidate) error {
 		} else if old.Blob, err = r.keepOld(base); err != nil {
 			// Nothing can be reviewed or applied against bytes that are gone.
 			r.t.leave(c.path, "changed, but can't be reviewed: "+err.Error(), c.info.Size)
-			return nil
+			return nil //nolint:nilerr // it is listed with its reason
 		}
 	}
 	if now.Kind == diffreview.KindFile && c.info.Mode&0o6000 != 0 {

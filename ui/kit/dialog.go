@@ -91,14 +91,16 @@ func (a *Ask) Keys() []Binding {
 		if n == a.fallback() {
 			keys = append(keys, "enter", "esc", "ctrl+c")
 		}
-		rows = append(rows, Binding{Keys: keys, Show: a.show(n), Help: c.Label, Hint: n + 1,
+		rows = append(rows, Binding{
+			Keys: keys, Show: a.show(n), Help: c.Label, Hint: n + 1,
 			Off: deaf || c.Grave && !a.seen, Do: func() tea.Cmd {
 				a.done = true
 				if c.Do == nil {
 					return nil
 				}
 				return c.Do()
-			}})
+			},
+		})
 	}
 	if a.total > a.page {
 		rows = append(rows, scrollKeys(&a.top, a.page, a.total, 8)...)

@@ -25,8 +25,10 @@ func (m *Model) previewed(msg previewMsg) tea.Cmd {
 		return m.pump()
 	}
 	lines, can := m.applyLines(msg)
-	ask := &kit.Ask{Head: "Write this to your repository?", Lines: lines, Clock: m.ctx.Clock, Late: true,
-		Choices: []kit.Choice{{Key: "n", Label: "write nothing"}}}
+	ask := &kit.Ask{
+		Head: "Write this to your repository?", Lines: lines, Clock: m.ctx.Clock, Late: true,
+		Choices: []kit.Choice{{Key: "n", Label: "write nothing"}},
+	}
 	if can {
 		gen := m.gen
 		ask.Choices = append(ask.Choices, kit.Choice{Key: "y", Label: "write it", Grave: true, Do: func() tea.Cmd {

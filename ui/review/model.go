@@ -112,8 +112,10 @@ func (m *Model) Enter(id string) tea.Cmd {
 		return nil
 	}
 	if id != m.id {
-		*m = Model{ctx: m.ctx, backend: m.backend, words: m.words, white: m.white, folded: true,
-			w: m.w, h: m.h, id: id, gen: m.gen + 1, jobs: queue{serial: m.jobs.serial + 1}}
+		*m = Model{
+			ctx: m.ctx, backend: m.backend, words: m.words, white: m.white, folded: true,
+			w: m.w, h: m.h, id: id, gen: m.gen + 1, jobs: queue{serial: m.jobs.serial + 1},
+		}
 	}
 	if id == "" || m.jobs.has(jobLoad) {
 		return nil

@@ -17,14 +17,22 @@ func Sample(now time.Time) *Backend {
 	zero := 0
 	ago := func(d time.Duration) time.Time { return now.Add(-d) }
 	rows := []session.Summary{
-		{ID: "a1", Name: "claude-1", Repo: "/home/ada/src/api-server", Agent: "command", Policy: "default", Command: []string{"claude", "--continue"},
-			State: session.StateWaiting, Created: ago(12 * time.Minute), Started: ago(12 * time.Minute), ChangedFiles: 9, Added: 214, Removed: 37, Undecided: 9, Live: true, LastLine: "Shall I run the migration?"},
-		{ID: "b2", Name: "fix-ci", Repo: "/home/ada/src/api-server", Agent: "demo", Policy: "default", Command: []string{"fumehood-demo"},
-			State: session.StateRunning, Created: ago(4 * time.Minute), Started: ago(4 * time.Minute), ChangedFiles: -1, Live: true, LastLine: "ok  pkg/store 1.2s"},
-		{ID: "c3", Name: "nightly", Repo: "/home/ada/src/api-server", Agent: "shell", Policy: "default", Command: []string{"/bin/bash"},
-			State: session.StateExited, ExitCode: &zero, Created: ago(2 * time.Hour), Started: ago(2 * time.Hour), Ended: ago(time.Hour), ChangedFiles: 1, Added: 1, Removed: 1, LastLine: "done"},
-		{ID: "d4", Name: "spike", Repo: "/home/ada/src/api-server", Agent: "command", Policy: "tight", Command: []string{"aider", "--yes"},
-			State: session.StateLimit, Limit: &session.Limit{Name: "memory", Value: "4 GiB", Used: "4.1 GiB"}, Created: ago(26 * time.Hour), Started: ago(26 * time.Hour), Ended: ago(25 * time.Hour), ChangedFiles: 4, Added: 90, Removed: 2, Undecided: 4, LastLine: "stopped at a limit"},
+		{
+			ID: "a1", Name: "claude-1", Repo: "/home/ada/src/api-server", Agent: "command", Policy: "default", Command: []string{"claude", "--continue"},
+			State: session.StateWaiting, Created: ago(12 * time.Minute), Started: ago(12 * time.Minute), ChangedFiles: 9, Added: 214, Removed: 37, Undecided: 9, Live: true, LastLine: "Shall I run the migration?",
+		},
+		{
+			ID: "b2", Name: "fix-ci", Repo: "/home/ada/src/api-server", Agent: "demo", Policy: "default", Command: []string{"fumehood-demo"},
+			State: session.StateRunning, Created: ago(4 * time.Minute), Started: ago(4 * time.Minute), ChangedFiles: -1, Live: true, LastLine: "ok  pkg/store 1.2s",
+		},
+		{
+			ID: "c3", Name: "nightly", Repo: "/home/ada/src/api-server", Agent: "shell", Policy: "default", Command: []string{"/bin/bash"},
+			State: session.StateExited, ExitCode: &zero, Created: ago(2 * time.Hour), Started: ago(2 * time.Hour), Ended: ago(time.Hour), ChangedFiles: 1, Added: 1, Removed: 1, LastLine: "done",
+		},
+		{
+			ID: "d4", Name: "spike", Repo: "/home/ada/src/api-server", Agent: "command", Policy: "tight", Command: []string{"aider", "--yes"},
+			State: session.StateLimit, Limit: &session.Limit{Name: "memory", Value: "4 GiB", Used: "4.1 GiB"}, Created: ago(26 * time.Hour), Started: ago(26 * time.Hour), Ended: ago(25 * time.Hour), ChangedFiles: 4, Added: 90, Removed: 2, Undecided: 4, LastLine: "stopped at a limit",
+		},
 	}
 	facts := []layer.Fact{
 		{Layer: layer.Namespaces, What: "mount namespace", Value: "mnt:[4026532711]", Source: "/proc/4711/ns/mnt", OK: true},
@@ -45,8 +53,10 @@ func Sample(now time.Time) *Backend {
 	block := "Boundary\n  process restriction: namespaces, landlock, seccomp\n  if it cannot be set up: refuses to run\nFilesystem\n  a copy of the repository, its own home, /tmp\nNetwork\n  none\n"
 	details := map[string]session.Detail{}
 	for _, s := range rows {
-		d := session.Detail{Files: 1204, Bytes: 18 << 20, Limits: limits, Block: block, PolicyID: "7f3a",
-			LeftOut: []diffreview.LeftOut{{Path: "node_modules", Reason: "git ignores it", Size: 412 << 20}, {Path: ".env", Reason: "looks like a secret", Size: 120}}}
+		d := session.Detail{
+			Files: 1204, Bytes: 18 << 20, Limits: limits, Block: block, PolicyID: "7f3a",
+			LeftOut: []diffreview.LeftOut{{Path: "node_modules", Reason: "git ignores it", Size: 412 << 20}, {Path: ".env", Reason: "looks like a secret", Size: 120}},
+		}
 		if s.Live {
 			d.Layers = facts
 			d.Usage = isolate.Usage{Processes: 23, RSS: 612 << 20, CPU: 412_000_000_00}
@@ -72,8 +82,11 @@ func Sample(now time.Time) *Backend {
 		Look: session.Preview{
 			Repo: "~/src/api-server", Branch: "main", Dirty: 3, Files: 1204, Untracked: 2, Bytes: 18 << 20, Git: true,
 			LeftOut: []diffreview.LeftOut{
-				{Path: "node_modules/", Reason: "git ignores it", Size: 412 << 20}, {Path: "dist/", Reason: "git ignores it", Size: 3 << 20},
-				{Path: ".env", Reason: "looks like a secret", Size: 120}, {Path: "deploy/id_test", Reason: "looks like a secret", Size: 411}, {Path: "run.sock", Reason: "a socket"},
+				{Path: "node_modules/", Reason: "git ignores it", Size: 412 << 20},
+				{Path: "dist/", Reason: "git ignores it", Size: 3 << 20},
+				{Path: ".env", Reason: "looks like a secret", Size: 120},
+				{Path: "deploy/id_test", Reason: "looks like a secret", Size: 411},
+				{Path: "run.sock", Reason: "a socket"},
 			},
 			Write:    []string{"the copy, its own home and /tmp", "nothing of yours"},
 			Reach:    []string{"nothing: no network"},
@@ -97,8 +110,10 @@ func SampleSet() *diffreview.ChangeSet {
 			twoHunks("src/store/open.go"),
 			addedFile("src/store/lock.go", "package store\n\nimport \"os\"\n\n// lock holds the store's file while it is open.\nfunc lock(f *os.File) error {\n\treturn flock(f.Fd())\n}\n"),
 			edited("src/api/routes.go", 30, []string{" \tr.Get(\"/health\", health)", "-\tr.Get(\"/stores\", list)", "+\tr.Get(\"/v1/stores\", list) ", "+\tr.Get(\"/v1/stores/:id\", \u202eget)", " }"}),
-			{Path: "tools/helper", Status: diffreview.ModeOnly, Old: diffreview.Entry{Kind: diffreview.KindFile, Blob: "1"}, New: diffreview.Entry{Kind: diffreview.KindFile, Exec: true, Blob: "1"}, Whole: "mode-helper",
-				Findings: []diffreview.Finding{{Rule: "exec-bit", Severity: diffreview.Note, Why: "becomes a program"}}},
+			{
+				Path: "tools/helper", Status: diffreview.ModeOnly, Old: diffreview.Entry{Kind: diffreview.KindFile, Blob: "1"}, New: diffreview.Entry{Kind: diffreview.KindFile, Exec: true, Blob: "1"}, Whole: "mode-helper",
+				Findings: []diffreview.Finding{{Rule: "exec-bit", Severity: diffreview.Note, Why: "becomes a program"}},
+			},
 			{Path: "assets/logo.png", Status: diffreview.Modified, Binary: true, Unshown: "binary", Old: diffreview.Entry{Kind: diffreview.KindFile, Size: 4096}, New: diffreview.Entry{Kind: diffreview.KindFile, Size: 5120}, Whole: "bin-logo"},
 			addedFile("docs/locking.md", "# Locking\n\nOne process opens a store at a time.\n"),
 			edited("go.sum", 3, []string{" a v1 h1:x", "-b v1 h1:y", "+b v2 h1:z", " c v1 h1:w"}),
@@ -143,8 +158,10 @@ func edited(path string, start int, text []string, fs ...diffreview.Finding) dif
 }
 
 func twoHunks(path string) diffreview.File {
-	f := edited(path, 41, []string{" func Open(path string) (*Store, error) {", "-\tf, err := os.Open(path)", "+\tf, err := os.OpenFile(path, flags, 0o600)", " \tif err != nil {",
-		"-\t\treturn nil, err", "+\t\treturn nil, fmt.Errorf(\"open %q: %w\", path, err)", " \t}"})
+	f := edited(path, 41, []string{
+		" func Open(path string) (*Store, error) {", "-\tf, err := os.Open(path)", "+\tf, err := os.OpenFile(path, flags, 0o600)", " \tif err != nil {",
+		"-\t\treturn nil, err", "+\t\treturn nil, fmt.Errorf(\"open %q: %w\", path, err)", " \t}",
+	})
 	h, a, r := hunk("h2-"+path, 88, " func (s *Store) put(k string, v []byte) {", "-\ts.mu.Lock()", "+\ts.mu.Lock()\r", "+\tdefer s.mu.Unlock()", " \ts.m[k] = v", " }")
 	f.Hunks = append(f.Hunks, h)
 	f.Added += a
