@@ -309,6 +309,8 @@ func rank(s session.State) int {
 		return 1
 	case session.StateLimit, session.StateFailed:
 		return 2
+	case session.StateExited, session.StateStopped:
+		return 3
 	}
 	return 3
 }
