@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"fumehood/diffreview"
@@ -301,7 +302,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if err != nil {
 		return out, err
 	}
-	out.Skipped = append(out.Skipped, skipped...)
+	out.Skipped = append(out.Skipped, without(skipped, out.Skipped)...)
 	if len(targets) == 0 {
 		return out, ErrNothing
 	}
@@ -324,6 +325,18 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied, "conflicts": out.Conflicts, "skipped": out.Skipped,
 		"targets": targets,
 	})
+}
+
+// without gives the entries of more whose path was not said before: why --all
+// left a file undecided says more than that it is undecided.
+func without(more, said []PathWhy) []PathWhy {
+	var out []PathWhy
+	for _, m := range more {
+		if !slices.ContainsFunc(said, func(s PathWhy) bool { return s.Path == m.Path }) {
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 func (h *Host) fold(out *Applied, res apply.Result) {

@@ -49,7 +49,9 @@ func (h *Host) RunResult(ctx context.Context, d store.Dir, stdin io.Reader) (*Re
 	if err != nil {
 		return nil, nil, fmt.Errorf("look at what changed: %w", err)
 	}
-	res.Ignored = r.Set.Ignored
+	if res.Ignored = r.Set.Ignored; res.Ignored.Paths == nil {
+		res.Ignored.Paths = []string{} // a list in JSON, never null
+	}
 	for i := range r.Set.Files {
 		f := &r.Set.Files[i]
 		rf := ResultFile{Path: f.Path, Status: f.Status, Added: f.Added, Removed: f.Removed, Risks: f.Findings}

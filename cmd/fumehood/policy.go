@@ -18,6 +18,8 @@ func policyCommand() *cobra.Command {
 		Use:   "policy",
 		Short: "Show, check or begin a policy",
 		Args:  cobra.NoArgs,
+		// Without this a misspelt subcommand would print help and succeed.
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(policyShow(), policyCheck(), policyInit())
 	return c

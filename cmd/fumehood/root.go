@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,18 +20,43 @@ var version = "dev"
 func execute(args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
-	var shown error
-	err := fang.Execute(context.Background(), root,
-		fang.WithVersion(version),
-		fang.WithErrorHandler(func(w io.Writer, _ fang.Styles, err error) {
-			shown = err
-			printError(w, err)
-		}),
-	)
-	if err != nil && shown == nil {
-		printError(os.Stderr, err)
+	var failed error
+	keepError(root, &failed)
+	if err := fang.Execute(context.Background(), root, fang.WithVersion(version)); err != nil && failed == nil {
+		failed = err // cobra's own commands; fang has printed it
+	} else if failed != nil {
+		printError(os.Stderr, failed)
 	}
-	return exitCode(err)
+	return exitCode(failed)
+}
+
+// keepError puts what c and the commands below it return into failed and hides
+// it from fang. Fang asks the terminal for its colours before it hands an error
+// to any handler: a run that ends with status 1 would then write to the
+// terminal, swallow what was typed ahead, and wait for seconds where no answer
+// comes.
+func keepError(c *cobra.Command, failed *error) {
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+		*failed = err
+		return nil
+	})
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			*failed = check(cmd, args)
+			return nil
+		}
+	}
+	if run := c.RunE; run != nil {
+		c.RunE = func(cmd *cobra.Command, args []string) error {
+			if *failed == nil {
+				*failed = run(cmd, args)
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		keepError(sub, failed)
+	}
 }
 
 func rootCommand() *cobra.Command {

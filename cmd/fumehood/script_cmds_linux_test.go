@@ -49,6 +49,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"ttystart":  cmdTTYStart,
 	"ttysend":   cmdTTYSend,
 	"ttysee":    cmdTTYSee,
+	"ttysaw":    cmdTTYSaw,
 	"ttyend":    cmdTTYEnd,
 	"ttymodes":  cmdTTYModes,
 	"ttysize":   cmdTTYSize,
@@ -114,7 +115,7 @@ func cmdSetenv(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // lookJSON walks a path such as files.0.path through the last output. The
-// element "#" is a list's length.
+// element "len" is a list's length.
 func lookJSON(ts *testscript.TestScript, path string) (any, bool) {
 	var v any
 	if err := json.Unmarshal([]byte(ts.ReadFile("stdout")), &v); err != nil {
@@ -132,7 +133,7 @@ func lookJSON(ts *testscript.TestScript, path string) (any, bool) {
 			}
 			v = next
 		case []any:
-			if key == "#" {
+			if key == "len" {
 				v = len(at)
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -128,6 +129,16 @@ var probes = map[string]func([]string) error{
 			return err
 		}
 		return unix.IoctlSetTermios(fd, unix.TCSETS, old)
+	},
+	"spawn": func(a []string) error { // so many children that stay
+		n := 0
+		defer func() { fmt.Printf("%d started\n", n) }()
+		for ; n < number(a[0]); n++ {
+			if err := exec.Command("sleep", "300").Start(); err != nil {
+				return err
+			}
+		}
+		return nil
 	},
 	"eat": func(a []string) error { // memory, in MiB, touched and held
 		b := make([]byte, number(a[0])<<20)

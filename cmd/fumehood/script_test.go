@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,7 @@ func (s scripts) Run() int {
 // TestScript runs the real program through one behaviour a file. Sessions that
 // a script left are removed at its end, and nothing of theirs may be left then.
 func TestScript(t *testing.T) {
+	requireStatic(t)
 	t.Cleanup(func() {
 		if left := orphans(10 * time.Second); len(left) > 0 {
 			t.Errorf("got processes that outlived the scripts: %s; want none", strings.Join(left, "; "))
@@ -67,6 +69,20 @@ func TestScript(t *testing.T) {
 			RequireUniqueNames: true,
 		})
 	})
+}
+
+// requireStatic fails at once where every script would, with the reason.
+func requireStatic(t *testing.T) {
+	t.Helper()
+	b, ok := debug.ReadBuildInfo()
+	if !ok {
+		t.Fatal("got a binary without build information, want one that says how it was built")
+	}
+	for _, s := range b.Settings {
+		if s.Key == "CGO_ENABLED" && s.Value != "0" {
+			t.Fatal("got a binary built with cgo, in which no session starts; want CGO_ENABLED=0 go test")
+		}
+	}
 }
 
 func setup(env *testscript.Env) error {
@@ -85,11 +101,12 @@ func setup(env *testscript.Env) error {
 		"PROBE="+probe,
 		"LANG=C.UTF-8",
 		"TERM=xterm-256color",
-		// One identity, and nothing of the machine's or the account's own git.
 		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@fumehood.test",
-		"GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@fumehood.test",
 	)
+	// One identity, and nothing of the machine's or the account's own git.
+	if err := os.WriteFile(filepath.Join(home, ".gitconfig"), []byte("[user]\n\tname = Ada\n\temail = ada@fumehood.test\n"), 0o600); err != nil {
+		return err
+	}
 	// The wall probes are this binary too; they go in read-only.
 	if err := os.WriteFile(filepath.Join(env.WorkDir, "probe.toml"),
 		fmt.Appendf(nil, "[filesystem]\ninputs = [%q]\n", filepath.Dir(probe)), 0o600); err != nil {

@@ -92,7 +92,6 @@ func cmdTTYStart(ts *testscript.TestScript, neg bool, args []string) {
 	t.cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{
 		"PATH", "HOME", "XDG_STATE_HOME", "TERM", "LANG", "TMPDIR", "WORK", "GIT_CONFIG_NOSYSTEM",
-		"GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL",
 	} {
 		t.cmd.Env = append(t.cmd.Env, name+"="+ts.Getenv(name))
 	}
@@ -158,21 +157,28 @@ func cmdTTYSend(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 }
 
-// ttysee NAME REGEXP: wait until the terminal got it, after what was seen last.
-// Negated: what came so far after that does not have it.
-func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
+// [!] ttysaw NAME REGEXP: it is in all that the terminal ever got.
+func cmdTTYSaw(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
-		ts.Fatalf("usage: [!] ttysee NAME REGEXP")
+		ts.Fatalf("usage: [!] ttysaw NAME REGEXP")
 	}
 	t := ttyNamed(ts, args[0])
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	if neg {
-		if re.MatchString(t.rest()) {
-			ts.Fatalf("got %q, want it without %q", t.rest(), args[1])
-		}
-		return
+	t.drained()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if re.Match(t.out) == neg {
+		ts.Fatalf("got %q, looked for %q (negated: %v)", t.out, args[1], neg)
 	}
+}
+
+// ttysee NAME REGEXP: wait until the terminal got it, after what was seen last.
+func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttysee NAME REGEXP")
+	t := ttyNamed(ts, args[0])
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if at := re.FindStringIndex(t.rest()); at != nil {
 			t.mu.Lock()
