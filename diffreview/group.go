@@ -75,6 +75,8 @@ func (s Severity) Rank() int {
 		return 1
 	case Warn:
 		return 2
+	case Danger:
+		return 3
 	}
 	return 3
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"strings"
@@ -181,7 +180,7 @@ func writeHunk(w *bufio.Writer, h *Hunk) {
 
 // oid names content as a git object; a side that is absent has the null name.
 func (p filePatch) oid(mode string, b []byte) string {
-	var h hash.Hash = sha1.New()
+	h := sha1.New()
 	if p.sha256 {
 		h = sha256.New()
 	}

@@ -80,6 +80,7 @@ func Visible(b []byte) []Span {
 			out[k].Text = string(out[k].Raw)
 		case Trailing:
 			out[k].Text = strings.Repeat("·", len(out[k].Raw))
+		default: // made with the span: these stand alone
 		}
 	}
 	return out

@@ -100,7 +100,7 @@ func invisible(s *subject, _ picked) (hits []hit) {
 		for i, r := range string(l.text) {
 			sev := invisibleKind(r, before, l.no == 1 && i == 0)
 			switch sev {
-			case warn:
+			case warn, diffreview.Danger:
 				bad++
 			case note:
 				odd++

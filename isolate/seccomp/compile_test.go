@@ -2,7 +2,6 @@ package seccomp
 
 import (
 	"encoding/binary"
-	"fmt"
 	"testing"
 
 	"golang.org/x/net/bpf"
@@ -309,6 +308,6 @@ func TestProgramIsShort(t *testing.T) {
 		if len(raw) > 1000 {
 			t.Errorf("%s: %d instructions, want at most 1000", a.Name, len(raw))
 		}
-		t.Log(fmt.Sprintf("%s: %d instructions", a.Name, len(raw)))
+		t.Logf("%s: %d instructions", a.Name, len(raw))
 	}
 }
