@@ -13,7 +13,8 @@
 //
 // The goroutines of a Sandbox end when it does: Kill and a receive from Done
 // wait for that. Start must run before the caller confines itself by Landlock,
-// which would forbid the mounts.
+// which would forbid the mounts; afterwards a caller that confines itself has to
+// keep /proc readable, for Pause and Usage.
 //
 // What this does not cover: network egress (there is no network at all but the
 // sandbox's own loopback), disk use, the sum of memory over processes (package

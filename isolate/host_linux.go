@@ -138,28 +138,23 @@ func (l *launch) place(m Mount) (plan.Place, error) {
 }
 
 // prepareCanary makes the two folders that differ only in what Landlock says.
+// They may be there from an earlier start, empty.
 func prepareCanary(spec Spec) error {
 	left, err := os.ReadDir(spec.Canary)
 	if err != nil {
 		return fmt.Errorf("canary folder: %w", err)
 	}
 	for _, e := range left {
-		if e.Name() != "allowed" && e.Name() != "denied" {
+		if !e.IsDir() || e.Name() != "allowed" && e.Name() != "denied" {
 			return fmt.Errorf("canary folder %q: %q is in it, want it empty", spec.Canary, e.Name())
-		}
-		// Of an earlier start. Nothing but canaries can be in it.
-		if err := os.RemoveAll(path.Join(spec.Canary, e.Name())); err != nil {
-			return fmt.Errorf("canary folder: %w", err)
 		}
 	}
 	for _, dir := range []string{spec.Canary, spec.Canary + "/allowed", spec.Canary + "/denied"} {
-		if dir != spec.Canary {
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				return fmt.Errorf("canary folder: %w", err)
-			}
+		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("canary folder: %w", err)
 		}
 		if os.Getuid() == 0 {
-			if err := os.Chown(dir, spec.UID, spec.GID); err != nil {
+			if err := os.Lchown(dir, spec.UID, spec.GID); err != nil {
 				return fmt.Errorf("canary folder: %w", err)
 			}
 		}
@@ -184,6 +179,11 @@ func seeCanary(spec Spec, nonce string) (allowed, denied bool, err error) {
 	denied, err = see("denied")
 	if err != nil {
 		return false, false, fmt.Errorf("look at the canary: %w", err)
+	}
+	if allowed {
+		if err := os.Remove(path.Join(spec.Canary, "allowed", nonce)); err != nil {
+			return false, false, fmt.Errorf("take the canary away: %w", err)
+		}
 	}
 	return allowed, denied, nil
 }

@@ -51,7 +51,10 @@ func TestPauseStopsEverythingAndIsProven(t *testing.T) {
 		if err := resume(); err != nil {
 			t.Fatal(err)
 		}
-		testkit.Eventually(t, 5*time.Second, "counting again", func() bool { b, err := os.ReadFile(counter); return err == nil && len(b) > 0 && string(b) != string(before) })
+		testkit.Eventually(t, 5*time.Second, "counting again", func() bool {
+			b, err := os.ReadFile(counter)
+			return err == nil && len(b) > 0 && string(b) != string(before)
+		})
 	}
 	sh(t, s, "echo alive").must(t, "alive")
 }

@@ -59,11 +59,12 @@ func (s *Sandbox) Spawn(c Command) (*Process, error) {
 		}
 		req.TTY, req.Cols, req.Rows = true, c.TTY.Cols, c.TTY.Rows
 	} else {
-		files, null, err := standard(c)
-		if err != nil {
-			return nil, err
+		files := [3]*os.File{c.Stdin, c.Stdout, c.Stderr}
+		for i, f := range files {
+			if f == nil {
+				files[i] = s.null
+			}
 		}
-		defer null.Close()
 		for _, f := range files {
 			fd, err := s.give(f)
 			if err != nil {
@@ -77,42 +78,29 @@ func (s *Sandbox) Spawn(c Command) (*Process, error) {
 	return p, err
 }
 
-func standard(c Command) (files [3]*os.File, null *os.File, err error) {
-	null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return files, nil, fmt.Errorf("spawn: %w", err)
-	}
-	files = [3]*os.File{c.Stdin, c.Stdout, c.Stderr}
-	for i, f := range files {
-		if f == nil {
-			files[i] = null
-		}
-	}
-	return files, null, nil
-}
-
-// give prepares a file for the other side. A command may open its own output
-// again by /dev/stdout; a pipe of root's would refuse that to the session's id.
+// give prepares a file for the other side. Fd makes it blocking, as programs
+// expect; a pipe of Go's is not. A command may open its own output again by
+// /dev/stdout; a pipe of root's would refuse that to the session's id.
 func (s *Sandbox) give(f *os.File) (int, error) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return -1, fmt.Errorf("spawn: %w", err)
+	fd := int(f.Fd())
+	if os.Getuid() != 0 {
+		return fd, nil
 	}
-	var fd int
 	var st unix.Stat_t
-	var callErr error
-	err = raw.Control(func(n uintptr) {
-		fd = int(n)
-		if callErr = unix.Fstat(fd, &st); callErr != nil || os.Getuid() != 0 || st.Mode&unix.S_IFMT != unix.S_IFIFO {
-			return
+	if err := unix.Fstat(fd, &st); err != nil {
+		return -1, fmt.Errorf("spawn: look at %q: %w", f.Name(), err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFIFO {
+		return fd, nil
+	}
+	var fsInfo unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fsInfo); err != nil {
+		return -1, fmt.Errorf("spawn: look at %q: %w", f.Name(), err)
+	}
+	if fsInfo.Type == unix.PIPEFS_MAGIC {
+		if err := unix.Fchown(fd, s.spec.UID, s.spec.GID); err != nil {
+			return -1, fmt.Errorf("spawn: give %q to the session: %w", f.Name(), err)
 		}
-		var fsInfo unix.Statfs_t
-		if callErr = unix.Fstatfs(fd, &fsInfo); callErr == nil && fsInfo.Type == unix.PIPEFS_MAGIC {
-			callErr = unix.Fchown(fd, s.spec.UID, s.spec.GID)
-		}
-	})
-	if err := errors.Join(err, callErr); err != nil {
-		return -1, fmt.Errorf("spawn: prepare %q: %w", f.Name(), err)
 	}
 	return fd, nil
 }

@@ -29,6 +29,7 @@ type Sandbox struct {
 	ctl   *wire.Conn
 	spawn *wire.Conn
 	facts Facts
+	null  *os.File      // /dev/null, which the caller may not be able to open later
 	done  chan struct{} // closed when PID 1 was reaped
 	wg    sync.WaitGroup
 
@@ -57,7 +58,13 @@ func (s *Sandbox) run() {
 	}()
 }
 
-func (s *Sandbox) closeConns() error { return errors.Join(s.ctl.Close(), s.spawn.Close()) }
+func (s *Sandbox) closeConns() error {
+	err := errors.Join(s.ctl.Close(), s.spawn.Close())
+	if s.null != nil {
+		err = errors.Join(err, s.null.Close())
+	}
+	return err
+}
 
 // Layers is what was read from outside about each layer when the sandbox was
 // closed. All of it was as it should be, or Start would have failed.

@@ -135,6 +135,9 @@ func (l *launch) begin() (*Sandbox, error) {
 		return nil, errors.Join(err, s.closeConns())
 	}
 	inside = append(inside, stat)
+	if s.null, err = os.OpenFile(os.DevNull, os.O_RDWR, 0); err != nil {
+		return nil, errors.Join(err, s.closeConns())
+	}
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, errors.Join(err, s.closeConns())

@@ -36,11 +36,16 @@ func verify(first, spawnerInside int, p *plan.Plan) (Facts, error) {
 		return facts, notSeen(layer.Namespaces, err)
 	}
 	facts = append(facts, f...)
+	threads, err := limits.Tasks(first)
+	if err != nil {
+		return facts, notSeen(layer.Identity, err)
+	}
 	for _, one := range []struct {
 		name string
 		pid  int
-	}{{"PID 1", first}, {"spawner", spawner}} {
-		f, err := statusFacts(one.name, one.pid)
+		tids []int
+	}{{"PID 1", first, threads}, {"spawner", spawner, []int{spawner}}} {
+		f, err := statusFacts(one.name, one.pid, one.tids)
 		if err != nil {
 			return facts, notSeen(layer.Identity, err)
 		}
@@ -123,12 +128,9 @@ func mountFacts(pid int, p *plan.Plan) (Facts, error) {
 	return Facts{f}, nil
 }
 
-// statusFacts reads every thread: of PID 1 each closed its layers by itself.
-func statusFacts(name string, pid int) (Facts, error) {
-	tids, err := limits.Tasks(pid)
-	if err != nil {
-		return nil, err
-	}
+// statusFacts reads each thread of tids. Of PID 1 that is every one, since they
+// closed their layers one by one; the spawner had them closed from its start.
+func statusFacts(name string, pid int, tids []int) (Facts, error) {
 	ours, err := readStatus(os.Getpid(), 0)
 	if err != nil {
 		return nil, err
@@ -180,14 +182,16 @@ func statusFacts(name string, pid int) (Facts, error) {
 	fact := func(l layer.Name, key string, ok bool) layer.Fact {
 		return layer.Fact{Layer: l, What: key + " of " + name, Value: worst[key], Source: "/proc/PID/status", OK: ok}
 	}
-	out := Facts{fact(layer.Identity, "NoNewPrivs", worst["NoNewPrivs"] == "1")}
+	// The filter first: PID 1's other threads got no_new_privs by it.
+	out := Facts{
+		fact(layer.Seccomp, "Seccomp", worst["Seccomp"] == "2"),
+		fact(layer.Seccomp, "Seccomp_filters", n > filters["ours"]),
+		fact(layer.Identity, "NoNewPrivs", worst["NoNewPrivs"] == "1"),
+	}
 	for _, key := range capKeys {
 		out = append(out, fact(layer.Identity, key, worst[key] == noCapabilities))
 	}
-	return append(out,
-		fact(layer.Seccomp, "Seccomp", worst["Seccomp"] == "2"),
-		fact(layer.Seccomp, "Seccomp_filters", n > filters["ours"]),
-	), nil
+	return out, nil
 }
 
 var capKeys = []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"}

@@ -404,6 +404,37 @@ func TestFilesAreCopiedAndOddNamesWork(t *testing.T) {
 	runIn(t, s, "/", "/bin/sh", "-c", "echo x > /data/single").mustFail(t, "cannot create")
 }
 
+// A pipe of Go's is non-blocking; a shell's read would fail on it at once.
+func TestInputIsWaitedFor(t *testing.T) {
+	s := start(t, spec(t))
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer outR.Close()
+	p, err := s.Spawn(isolate.Command{Argv: []string{"/bin/sh", "-c", "echo ready; read x; echo got $x"}, Env: env, Dir: "/", Stdin: r, Stdout: outW})
+	r.Close()
+	outW.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(outR, make([]byte, 6)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(w, "word\n"); err != nil {
+		t.Fatal(err)
+	}
+	out, err := io.ReadAll(outR)
+	if err != nil || string(out) != "got word\n" || p.Wait() != (isolate.Status{}) {
+		t.Errorf("got %q, %v, %+v", out, err, p.Wait())
+	}
+}
+
 // A pipe of the starter's, opened again by its name inside.
 func TestOutputCanBeOpenedAgain(t *testing.T) {
 	s := start(t, spec(t))

@@ -53,31 +53,20 @@ func dropBounding() error {
 	}
 }
 
-// dropAllThreads does the same to PID 1. The bounding set is that of the main
-// thread alone: the others can't exec anything that no_new_privs would not
-// bind, and one call for each capability on each thread costs milliseconds.
+// dropAllThreads does the same to PID 1; no_new_privs comes with the filter.
+// Without permitted capabilities there are no ambient ones either. The bounding
+// set is that of the main thread alone: no exec of another could gain what
+// no_new_privs does not let it, and one call for each capability on each thread
+// costs milliseconds.
 func dropAllThreads() error {
-	if err := dropBounding(); err != nil {
+	if err := dropThread(); err != nil {
 		return err
 	}
 	none := noCaps()
-	for _, c := range []struct {
-		op   string
-		trap uintptr
-		a    [5]uintptr
-	}{
-		{"prctl PR_SET_NO_NEW_PRIVS", unix.SYS_PRCTL, [5]uintptr{unix.PR_SET_NO_NEW_PRIVS, 1}},
-		{"prctl PR_CAP_AMBIENT_CLEAR_ALL", unix.SYS_PRCTL, [5]uintptr{unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL}},
-		{"capset", unix.SYS_CAPSET, [5]uintptr{uintptr(unsafe.Pointer(&none.header)), uintptr(unsafe.Pointer(&none.data[0]))}},
-	} {
-		_, _, e := syscall.AllThreadsSyscall6(c.trap, c.a[0], c.a[1], c.a[2], c.a[3], c.a[4], 0)
-		if e == unix.ENOTSUP {
-			return &layer.Error{Layer: layer.Identity, Op: c.op + " on all threads", Err: e, Hint: "this fumehood was built with cgo; build it with CGO_ENABLED=0"}
-		}
-		if e != 0 {
-			return at(layer.Identity, c.op+" on all threads", e)
-		}
-	}
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&none.header)), uintptr(unsafe.Pointer(&none.data[0])), 0)
 	runtime.KeepAlive(none)
-	return nil
+	if e == unix.ENOTSUP {
+		return &layer.Error{Layer: layer.Identity, Op: "capset on all threads", Err: e, Hint: "this fumehood was built with cgo; build it with CGO_ENABLED=0"}
+	}
+	return wrap(layer.Identity, "capset on all threads", errno(e))
 }

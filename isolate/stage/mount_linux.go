@@ -3,7 +3,6 @@ package stage
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"strings"
@@ -94,12 +93,11 @@ func wrap(l layer.Name, op string, err error) error {
 }
 
 func do(s plan.Step) error {
-	mode := os.FileMode(s.Mode)
 	switch s.Do {
 	case plan.Dir:
-		return mkdirs(s.Target, mode)
+		return mkdirs(s.Target, os.FileMode(s.Mode))
 	case plan.File:
-		return makeFile(s.Target, mode, strings.NewReader(s.Text))
+		return makeFile(s.Target, s.Mode, []byte(s.Text))
 	case plan.Copy:
 		return copyFile(s)
 	case plan.Symlink:
@@ -116,7 +114,7 @@ func do(s plan.Step) error {
 	case plan.Bind:
 		return mountBind(s)
 	case plan.Device:
-		if err := makeFile(s.Target, 0o666, strings.NewReader("")); err != nil {
+		if err := makeFile(s.Target, 0o666, nil); err != nil {
 			return err
 		}
 		return mountTree(s.Source, 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
@@ -135,41 +133,56 @@ func do(s plan.Step) error {
 	return fmt.Errorf("step %q is not known", s.Do)
 }
 
+// made is the folders that mkdirs has seen. Nothing else changes the new root
+// while it is built.
+var made = map[string]bool{".": true}
+
 // mkdirs makes a folder and its parents. An existing one is left as it is, a
 // link in the way is an error.
 func mkdirs(target string, mode os.FileMode) error {
-	if target == "." {
+	if made[target] {
 		return nil
 	}
 	if err := mkdirs(path.Dir(target), 0o755); err != nil {
 		return err
 	}
 	err := unix.Mkdir(target, uint32(mode.Perm()))
-	if err != unix.EEXIST && err != unix.EROFS {
-		return err
+	if err != nil {
+		if err != unix.EEXIST && err != unix.EROFS {
+			return err
+		}
+		var st unix.Stat_t
+		if lerr := unix.Lstat(target, &st); lerr != nil {
+			return fmt.Errorf("make folder: %w", err)
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			return fmt.Errorf("make folder %q: %w", "/"+target, unix.ENOTDIR)
+		}
 	}
-	var st unix.Stat_t
-	if lerr := unix.Lstat(target, &st); lerr != nil {
-		return fmt.Errorf("make folder: %w", err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return fmt.Errorf("make folder %q: %w", "/"+target, unix.ENOTDIR)
-	}
+	made[target] = true
 	return nil
 }
 
-func makeFile(target string, mode os.FileMode, content io.Reader) error {
+func makeFile(target string, mode uint32, content []byte) error {
 	if err := mkdirs(path.Dir(target), 0o755); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(target, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	fd, err := unix.Open(target, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, mode)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, content)
-	return errors.Join(err, f.Close())
+	for len(content) > 0 {
+		n, err := unix.Write(fd, content)
+		if err != nil {
+			return errors.Join(err, unix.Close(fd))
+		}
+		content = content[n:]
+	}
+	return unix.Close(fd)
 }
 
+// copyFile copies by descriptors of its own: there are some thirty files to
+// copy in each start.
 func copyFile(s plan.Step) error {
 	src := s.Source
 	if s.FD > 0 {
@@ -180,21 +193,31 @@ func copyFile(s plan.Step) error {
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), s.Source)
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if !st.Mode().IsRegular() || st.Size() > maxCopy {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || st.Size > maxCopy {
 		return fmt.Errorf("copy %q: not a regular file of at most %d bytes", s.Source, maxCopy)
 	}
 	if err := same(fd, s); err != nil {
 		return err
 	}
+	content := make([]byte, st.Size)
+	read := 0
+	for read < len(content) {
+		n, err := unix.Read(fd, content[read:])
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			break // it became shorter
+		}
+		read += n
+	}
 	// The host's execute bit stays, nothing else of its mode.
-	mode := os.FileMode(s.Mode) | st.Mode().Perm()&0o111
-	return makeFile(s.Target, mode, io.LimitReader(f, maxCopy))
+	return makeFile(s.Target, s.Mode|st.Mode&0o111, content[:read])
 }
 
 func mountTmpfs(s plan.Step) error {

@@ -1,8 +1,9 @@
 package stage
 
 import (
+	"fmt"
 	"runtime"
-	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -30,7 +31,10 @@ func compileFilter() (*filter, error) {
 	return f, nil
 }
 
-const seccompSetModeFilter = 1
+const (
+	seccompSetModeFilter = 1
+	seccompTSync         = 1
+)
 
 // load puts the filter in force on the calling thread alone.
 func (f *filter) load() error {
@@ -39,11 +43,23 @@ func (f *filter) load() error {
 	return wrap(layer.Seccomp, "set_mode_filter", errno(e))
 }
 
-// filterAllThreads puts the filter in force on every thread of this process.
-// The kernel's own way to do that refuses as long as one thread has another
-// filter, and the spawner's parent may not have ended yet.
+// filterAllThreads puts the filter in force on every thread of this process,
+// and no_new_privs with it. The kernel refuses as long as one thread has
+// another filter: the spawner's parent, which may still be about to end.
 func filterAllThreads(f *filter) error {
-	_, _, e := syscall.AllThreadsSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&f.prog)))
-	runtime.KeepAlive(f)
-	return wrap(layer.Seccomp, "set_mode_filter on all threads", errno(e))
+	deadline := time.Now().Add(5 * time.Second)
+	for {
+		tid, _, e := unix.RawSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, seccompTSync, uintptr(unsafe.Pointer(&f.prog)))
+		runtime.KeepAlive(f)
+		if e != 0 {
+			return at(layer.Seccomp, "set_mode_filter on all threads", e)
+		}
+		if tid == 0 {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return at(layer.Seccomp, "set_mode_filter on all threads", fmt.Errorf("thread %d does not end", tid))
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
 }

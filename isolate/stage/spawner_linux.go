@@ -2,7 +2,6 @@ package stage
 
 import (
 	"os"
-	"os/signal"
 	"runtime"
 	"sync"
 	"syscall"
@@ -38,9 +37,6 @@ func runSpawner() int {
 	if err := conn.Send(plan.FromSpawner{Canary: canary(nonce)}); err != nil {
 		return exitRefused
 	}
-	// Caught signals are back to their default in a command; a signal that the
-	// starter's own parent had ignored would stay ignored.
-	signal.Notify(make(chan os.Signal, 1))
 	runtime.UnlockOSThread()
 	warmUp()
 	for {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +54,10 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 		return nil, at(layer.Identity, "close_range", err)
 	}
 
+	if err := defaultSignals(); err != nil {
+		return nil, at(layer.Identity, "rt_sigaction", err)
+	}
+
 	// Namespaces: the starter made them. Their content is made here, and while
 	// the host's root is still there to take things from.
 	if err := buildRoot(p); err != nil {
@@ -88,10 +92,7 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 		return nil, at(layer.Landlock, "report spawner", err)
 	}
 
-	// What has no place in the order is done while the spawner gets going. As
-	// PID 1 it must outlive every signal that can be outlived. Caught, not
-	// ignored: what is ignored stays so across exec, in the agent too.
-	signal.Notify(make(chan os.Signal, 1))
+	// This has no place in the order, so it is done while the spawner gets going.
 	if err := closeOthers(); err != nil {
 		return nil, at(layer.Identity, "close inherited descriptors", err)
 	}
@@ -148,6 +149,29 @@ func at(l layer.Name, op string, err error) error {
 		return err
 	}
 	return &layer.Error{Layer: l, Op: op, Err: err}
+}
+
+// defaultSignals gives most signals their default action, behind the runtime's
+// back. For PID 1 that means that they do nothing at all, whoever sends them.
+// It also undoes what the starter's own parent had ignored, which would stay
+// ignored across each exec, in the agent too. What remains is for the runtime.
+func defaultSignals() error {
+	keep := map[unix.Signal]bool{
+		unix.SIGKILL: true, unix.SIGSTOP: true, // fixed
+		unix.SIGSEGV: true, unix.SIGBUS: true, unix.SIGFPE: true, // faults
+		unix.SIGURG: true, unix.SIGPROF: true, // preemption
+		32: true, 33: true, 34: true, // calls on all threads
+	}
+	var action struct{ handler, flags, restorer, mask uintptr } // all zero: the default
+	for sig := unix.Signal(1); sig <= 64; sig++ {
+		if keep[sig] {
+			continue
+		}
+		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); e != 0 {
+			return fmt.Errorf("signal %d: %w", sig, e)
+		}
+	}
+	return nil
 }
 
 // closeOthers closes in PID 1 what came in from the starter's own parents, the
