@@ -69,6 +69,20 @@ func newPack(idx, pack io.ReaderAt, size int64, hash int) (*Pack, error) {
 // Len is the number of objects.
 func (p *Pack) Len() int { return int(p.n) }
 
+// Names lists the raw names of all objects in the pack.
+func (p *Pack) Names() ([]string, error) {
+	raw := make([]byte, p.n*int64(p.hash))
+	if _, err := p.idx.ReadAt(raw, idxNames); err != nil {
+		return nil, fmt.Errorf("pack index: %w", ErrDamaged)
+	}
+	all := string(raw)
+	out := make([]string, p.n)
+	for i := range out {
+		out[i] = all[i*p.hash : (i+1)*p.hash]
+	}
+	return out, nil
+}
+
 // Has says whether an object is in the pack.
 func (p *Pack) Has(oid []byte) bool {
 	_, err := p.find(oid)

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -104,6 +105,29 @@ func (w *copyWorker) stream(in, out int, length int64) error {
 		if length -= int64(n); n == 0 {
 			return nil
 		}
+	}
+	return nil
+}
+
+// copyPath copies a file of the host's git folder to a new one of ours.
+func (w *copyWorker) copyPath(from, to string) error {
+	in, err := openAt(unix.AT_FDCWD, from, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return fmt.Errorf("read %q: %w", from, err)
+	}
+	defer unix.Close(in) // read-only
+	out, err := openAt(unix.AT_FDCWD, to, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return fmt.Errorf("write %q: %w", to, err)
+	}
+	if unix.IoctlFileClone(out, in) != nil {
+		err = w.rest(in, out)
+	}
+	if cerr := unix.Close(out); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("copy %q: %w", from, err)
 	}
 	return nil
 }

@@ -86,6 +86,8 @@ func both(ctx context.Context, r *Repo, c *copier, pk *packer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c.ctx = ctx
+	// A copier of its own: that of the files ends its context when it is done.
+	pk.copy = (&copyWorker{copier: &copier{ctx: ctx}, buf: make([]byte, 256<<10)}).copyPath
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var first error

@@ -63,6 +63,7 @@ type Repo struct {
 	GitIno     uint64
 	home       string
 	git        *hostGit
+	headTree   string // hex; "" when Unborn
 	config     config
 	excludes   string // text of the account's own ignore file
 	attributes string // text of the account's own attributes file

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"hash"
 	"strconv"
 	"strings"
@@ -97,9 +98,31 @@ type treeNode struct {
 	oid     []byte
 }
 
+// rootTree names the tree that a commit of the index would have; "" when it
+// can have none.
+func rootTree(entries []indexEntry, size int) string {
+	root := trees(entries, size)
+	if root == nil || root.bad {
+		return ""
+	}
+	return hex.EncodeToString(root.oid)
+}
+
 // cachedTrees is the index's TREE extension, so that git need not read trees
 // to compare the index with HEAD. nil when the index has conflicts.
 func cachedTrees(entries []indexEntry, size int, has func(oid []byte) bool) []byte {
+	root := trees(entries, size)
+	if root == nil {
+		return nil
+	}
+	if !root.bad && has(root.oid) {
+		has = func([]byte) bool { return true } // and so all that it is made of
+	}
+	return root.append(nil, has)
+}
+
+// trees computes the tree objects of an index without conflicts.
+func trees(entries []indexEntry, size int) *treeNode {
 	root := &treeNode{}
 	stack := []*treeNode{root}
 	paths := []string{""} // with a slash at the end, but for the root
@@ -143,10 +166,7 @@ func cachedTrees(entries []indexEntry, size int, has func(oid []byte) bool) []by
 		pop()
 	}
 	root.seal(size)
-	if !root.bad && has(root.oid) {
-		has = func([]byte) bool { return true } // and so all that it is made of
-	}
-	return root.append(nil, has)
+	return root
 }
 
 func (t *treeNode) line(mode, name string, oid []byte) {

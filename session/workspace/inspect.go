@@ -90,11 +90,19 @@ func (r *Repo) locate(ctx context.Context, g *hostGit, dir string) error {
 	asked := []string{
 		"--is-inside-work-tree", "--is-bare-repository", "--is-shallow-repository",
 		"--show-object-format", "--absolute-git-dir", "--show-toplevel",
+		// Last, since it fails where there is no commit yet.
+		"HEAD^{commit}", "HEAD^{tree}", "--symbolic-full-name", "HEAD",
 	}
+	const paths = 6 // of asked, up to the last that is sure to have an answer
 	safe := g.owned(dir)
+	var conf []byte
+	var confErr error
+	var wg sync.WaitGroup
+	wg.Go(func() { conf, confErr = safe.plain(ctx, "config", "-z", "--list") })
 	out, err := safe.output(ctx, nil, append([]string{"rev-parse"}, asked...)...)
+	wg.Wait()
 	lines := strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")
-	if err != nil {
+	if err != nil && len(lines) < paths {
 		var ge *GitError
 		switch {
 		case !errors.As(err, &ge):
@@ -108,10 +116,19 @@ func (r *Repo) locate(ctx context.Context, g *hostGit, dir string) error {
 		}
 		return err
 	}
-	if len(lines) != len(asked) {
-		// A path with a newline in it: each answer by itself.
+	if confErr != nil {
+		return confErr
+	}
+	r.config = parseConfig(conf)
+	if err == nil && len(lines) == len(asked)-1 {
+		r.Head, r.headTree, r.Branch = lines[6], lines[7], lines[8]
+		if r.Branch == "HEAD" {
+			r.Branch, r.Detached = "", true
+		}
+	} else {
+		// No commit yet, or a path with a newline in it: each answer by itself.
 		lines = lines[:0]
-		for _, a := range asked {
+		for _, a := range asked[:paths] {
 			out, err := safe.output(ctx, nil, "rev-parse", a)
 			if err != nil {
 				return err
@@ -150,39 +167,41 @@ func (r *Repo) describe(ctx context.Context) error {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("look at %q: %w", r.GitDir, err)
 	}
-	var wg sync.WaitGroup
-	var branch, head, conf []byte
-	var errs [3]error
-	wg.Go(func() { branch, errs[0] = r.git.output(ctx, nil, "symbolic-ref", "-q", "HEAD") })
-	wg.Go(func() { head, errs[1] = r.git.output(ctx, nil, "rev-parse", "-q", "--verify", "HEAD^{commit}") })
-	wg.Go(func() { conf, errs[2] = r.git.plain(ctx, "config", "-z", "--list") })
-	wg.Wait()
-	switch {
-	case errs[0] == nil:
-		r.Branch = strings.TrimSuffix(string(branch), "\n")
-	case exited(errs[0], 1):
-		r.Detached = true
-	default:
-		return errs[0]
+	if r.Head == "" {
+		if err := r.head(ctx); err != nil {
+			return err
+		}
 	}
-	switch {
-	case errs[1] == nil:
-		r.Head = strings.TrimSpace(string(head))
-	case exited(errs[1], 1) && !r.Detached:
-		r.Unborn = true
-	default:
-		return errs[1]
-	}
-	if errs[2] != nil {
-		return errs[2]
-	}
-	r.config = parseConfig(conf)
 	r.Sparse = r.config.is("core.sparsecheckout")
 	var err error
 	if r.excludes, err = r.userFile("core.excludesfile", "ignore"); err != nil {
 		return err
 	}
 	r.attributes, err = r.userFile("core.attributesfile", "attributes")
+	return err
+}
+
+// head asks what HEAD is, one question at a time.
+func (r *Repo) head(ctx context.Context) error {
+	branch, err := r.git.output(ctx, nil, "symbolic-ref", "-q", "HEAD")
+	switch {
+	case err == nil:
+		r.Branch = strings.TrimSuffix(string(branch), "\n")
+	case exited(err, 1):
+		r.Detached = true
+	default:
+		return err
+	}
+	head, err := r.git.output(ctx, nil, "rev-parse", "-q", "--verify", "HEAD^{commit}")
+	if exited(err, 1) && !r.Detached {
+		r.Unborn = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	tree, err := r.git.output(ctx, nil, "rev-parse", "-q", "--verify", "HEAD^{tree}")
+	r.Head, r.headTree = strings.TrimSpace(string(head)), strings.TrimSpace(string(tree))
 	return err
 }
 

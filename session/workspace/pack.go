@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,17 +20,21 @@ type ref struct {
 	peeled    string // of an annotated tag
 }
 
-// packer writes the git objects of a session into its store, by the host's git
-// reading the host's repository. The pack that git makes carries what History
-// asked for and what the index names beside it.
+// packer brings the git objects of a session into its store: what History asks
+// for and what the index names beside it. The host's git lists them and packs
+// what it must; a pack of the host that holds nothing else is copied as it is.
 type packer struct {
 	repo *Repo
 	sel  *Selection
 	dir  string // the store's git folder
 	refs []ref
+	copy func(from, to string) error // copies a file, sharing blocks where it can
+
+	// secrets are paths in the history that are excluded or look like secrets.
+	secrets []string
 }
 
-// run lists the references and writes the pack.
+// run lists the references and fills the store.
 func (p *packer) run(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Join(p.dir, "objects", "pack"), 0o700); err != nil {
 		return fmt.Errorf("make store: %w", err)
@@ -40,12 +45,26 @@ func (p *packer) run(ctx context.Context) error {
 	if err := p.listRefs(ctx); err != nil {
 		return err
 	}
+	list, err := p.list(ctx)
+	if err != nil {
+		return err
+	}
+	rest, err := p.whole(ctx, list)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	return p.pack(ctx, bytes.NewReader(rest))
+}
+
+// list gives the names of all objects that go in, a line each, with the path
+// that an object was met at.
+func (p *packer) list(ctx context.Context) ([]byte, error) {
 	if p.sel.history == "all" {
-		return p.packAll(ctx)
+		return p.repo.git.output(ctx, nil, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
 	}
 	staged, err := p.staged(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var in bytes.Buffer
 	fmt.Fprintln(&in, p.repo.Head)
@@ -55,7 +74,92 @@ func (p *packer) run(ctx context.Context) error {
 	for _, oid := range staged {
 		fmt.Fprintln(&in, oid)
 	}
-	return p.pack(ctx, &in, "--revs")
+	return p.repo.git.output(ctx, &in, "rev-list", "--objects", "--missing=allow-promisor", "--stdin")
+}
+
+// whole copies each pack of the host that holds listed objects only, and gives
+// the lines of the list that are in none of them. Such a pack is neither read
+// nor hashed, which is most of the time of a start with a large history.
+func (p *packer) whole(ctx context.Context, list []byte) ([]byte, error) {
+	size := p.repo.hashSize()
+	wanted := map[string]bool{} // name in raw bytes: already in a copied pack
+	name := make([]byte, size)
+	lines := func(fn func(line []byte) error) error {
+		for rest := list; len(rest) > 0; {
+			var line []byte
+			line, rest, _ = bytes.Cut(rest, []byte("\n"))
+			if len(line) < 2*size {
+				return fmt.Errorf("list of objects: not understood: %q", clip(line))
+			}
+			if _, err := hex.Decode(name, line[:2*size]); err != nil {
+				return fmt.Errorf("list of objects: not understood: %q", clip(line))
+			}
+			if err := fn(line); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := lines(func([]byte) error { wanted[string(name)] = false; return nil }); err != nil {
+		return nil, err
+	}
+	names, err := filepath.Glob(filepath.Join(globQuote(p.repo.CommonDir), "objects", "pack", "pack-*.idx"))
+	if err != nil {
+		return nil, err
+	}
+	for _, idx := range names {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := p.wholePack(idx, wanted); err != nil {
+			return nil, err
+		}
+	}
+	var rest []byte
+	err = lines(func(line []byte) error {
+		if !wanted[string(name)] {
+			rest = append(append(rest, line...), '\n')
+		}
+		return nil
+	})
+	return rest, err
+}
+
+// wholePack copies one pack if all that is in it is wanted. A pack that can't
+// be read, or that git replaced meanwhile, is left to git.
+func (p *packer) wholePack(idx string, wanted map[string]bool) error {
+	k, err := baseline.OpenPack(idx, p.repo.hashSize())
+	if err != nil {
+		return nil //nolint:nilerr // an older index, or gone: git itself packs the objects
+	}
+	defer k.Close()
+	if k.Len() > len(wanted) {
+		return nil
+	}
+	names, err := k.Names()
+	if err != nil {
+		return nil //nolint:nilerr // as above
+	}
+	for _, n := range names {
+		if _, ok := wanted[n]; !ok {
+			return nil
+		}
+	}
+	base := strings.TrimSuffix(idx, ".idx")
+	to := filepath.Join(p.dir, "objects", "pack", filepath.Base(base))
+	for _, ext := range []string{".pack", ".idx"} {
+		err := p.copy(base+ext, to+ext)
+		if errors.Is(err, os.ErrNotExist) && ext == ".pack" {
+			return nil // repacked just now
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, n := range names {
+		wanted[n] = true
+	}
+	return nil
 }
 
 // listRefs finds the branches, tags and remote branches that HEAD reaches, or
@@ -87,6 +191,9 @@ func (p *packer) listRefs(ctx context.Context) error {
 
 // staged lists the blobs that the index has and HEAD's tree has not.
 func (p *packer) staged(ctx context.Context) ([]string, error) {
+	if root := rootTree(p.sel.index, p.repo.hashSize()); root != "" && root == p.repo.headTree {
+		return nil, nil
+	}
 	out, err := p.repo.git.output(ctx, nil, "diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev", "--no-ext-diff", "--no-textconv", p.repo.Head)
 	if err != nil {
 		return nil, err
@@ -127,30 +234,10 @@ func (p *packer) packIndex(ctx context.Context) error {
 	return p.pack(ctx, &in)
 }
 
-// packAll packs every object that there is.
-func (p *packer) packAll(ctx context.Context) error {
-	list := p.repo.git.command(ctx, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
-	errs := &head{max: 2000}
-	list.Stderr = errs
-	pipe, err := list.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := list.Start(); err != nil {
-		return &GitError{Args: []string{"cat-file"}, Err: err}
-	}
-	packErr := p.pack(ctx, pipe)
-	_, _ = io.Copy(io.Discard, pipe) // so that the lister can end
-	if err := list.Wait(); err != nil && packErr == nil {
-		return &GitError{Args: []string{"cat-file"}, Err: err, Stderr: strings.TrimSpace(errs.b.String())}
-	}
-	return packErr
-}
-
 // pack has the host's git write one pack into the store: the store is its
 // object folder and the host's repository only an alternate, so that not even
 // a temporary file is made there.
-func (p *packer) pack(ctx context.Context, in io.Reader, extra ...string) error {
+func (p *packer) pack(ctx context.Context, in io.Reader) error {
 	objects := filepath.Join(p.dir, "objects")
 	g := p.repo.git.with(
 		"GIT_OBJECT_DIRECTORY="+objects,
@@ -158,10 +245,9 @@ func (p *packer) pack(ctx context.Context, in io.Reader, extra ...string) error 
 	)
 	// Existing deltas are used as they are; new ones are not sought, and what
 	// is not packed yet is compressed lightly: a start should not wait for it.
-	args := append([]string{
-		"pack-objects", "-q", "--non-empty", "--delta-base-offset", "--window=0", "--compression=1", "--missing=allow-promisor",
-	}, extra...)
-	_, err := g.output(ctx, in, append(args, filepath.Join(objects, "pack", "pack"))...)
+	_, err := g.output(ctx, in,
+		"pack-objects", "-q", "--non-empty", "--delta-base-offset", "--window=0", "--compression=1",
+		filepath.Join(objects, "pack", "pack"))
 	return err
 }
 
