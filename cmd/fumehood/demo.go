@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,8 +39,7 @@ func demoCommand() *cobra.Command {
 				return demoWorkbench(cmd, h, d)
 			}
 			err = demoPlain(cmd.Context(), cmd.OutOrStdout(), h, d)
-			os.RemoveAll(d.Dir)
-			return err
+			return errors.Join(err, os.RemoveAll(d.Dir))
 		},
 	}
 	c.Flags().BoolVar(&plain, "plain", false, "print instead of opening the workbench")
@@ -62,8 +62,7 @@ func demoWorkbench(cmd *cobra.Command, h *session.Host, d *demo.Demo) error {
 	req.TTY, req.Size = true, terminalSize()
 	id, err := h.Create(cmd.Context(), req, nil)
 	if err != nil {
-		os.RemoveAll(d.Dir)
-		return err
+		return errors.Join(err, os.RemoveAll(d.Dir))
 	}
 	err = workbench(cmd, d.Repo, id, "terminal")
 	fmt.Fprintf(cmd.ErrOrStderr(), "the demo's repository is %s, its session %s; when done: fumehood rm --force %s; rm -r %s\n", d.Repo, id, id, d.Dir)

@@ -104,7 +104,7 @@ func finishRun(cmd *cobra.Command, h *session.Host, d store.Dir, f runFlags, tty
 	if err != nil {
 		return err
 	}
-	report(d, end)
+	report(end)
 	afterRun(cmd, h, d, rm)
 	if code := endCode(end); code != 0 {
 		return &exitError{code: code}
@@ -113,7 +113,7 @@ func finishRun(cmd *cobra.Command, h *session.Host, d store.Dir, f runFlags, tty
 }
 
 // report says on stderr what the exit status alone does not.
-func report(d store.Dir, e *wire.End) {
+func report(e *wire.End) {
 	switch {
 	case e.Limit != nil:
 		fmt.Fprintf(os.Stderr, "fumehood: stopped at limit %s: %s reached, used %s; the workspace is kept\n", e.Limit.Name, e.Limit.Value, e.Limit.Used)
@@ -267,7 +267,7 @@ func execCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			report(d, end)
+			report(end)
 			if code := endCode(end); code != 0 {
 				return &exitError{code: code}
 			}

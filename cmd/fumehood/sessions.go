@@ -218,7 +218,7 @@ func printOutput(w io.Writer, d store.Dir, raw bool) error {
 	if raw && w == io.Writer(os.Stdout) && isTerminal(os.Stdout) {
 		return errors.New("--raw would let the session's bytes act on this terminal; pipe it to a file or another program")
 	}
-	var out io.Writer = w
+	out := w
 	if !raw {
 		v := session.NewVisibleWriter(w)
 		defer v.Flush()
