@@ -162,8 +162,8 @@ func (c *Client) PreviewApply(ctx context.Context, id string) (Applied, []string
 // Apply writes what is approved to the host, all or nothing.
 func (c *Client) Apply(ctx context.Context, id string) (Applied, error) {
 	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{})
-	if errors.Is(err, ErrConflict) {
-		err = nil // the conflicts say it
+	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNothing) {
+		err = nil // the lists say it
 	}
 	return a, err
 }

@@ -147,7 +147,11 @@ type UndecidedError struct {
 }
 
 func (e *UndecidedError) Error() string {
-	return fmt.Sprintf("session %s has %d changed files that nobody decided on; nothing was removed", e.ID, e.Files)
+	files := fmt.Sprintf("%d changed files", e.Files)
+	if e.Files == 1 {
+		files = "1 changed file"
+	}
+	return fmt.Sprintf("session %s has %s that nobody decided on; nothing was removed", e.ID, files)
 }
 
 // Hint says how to remove it all the same.

@@ -269,8 +269,8 @@ type ApplyOptions struct {
 	Repo          string // re-points a session to where its repository is now
 }
 
-// ErrNothing says that nothing was approved.
-var ErrNothing = errors.New("nothing is approved; nothing was written")
+// ErrNothing says that there was nothing to write; what wraps it says why.
+var ErrNothing = errors.New("nothing was written")
 
 // ErrNothingToUndo says that no apply stands.
 var ErrNothingToUndo = errors.New("there is no apply to take back; nothing was written")
@@ -281,6 +281,9 @@ var ErrConflict = errors.New("the host's files changed since the copy; nothing w
 // Apply writes what is approved of a fresh snapshot to the host's work tree,
 // all or nothing.
 func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied, error) {
+	if err := knownRules(o.AcceptRisk); err != nil {
+		return Applied{}, err
+	}
 	r, err := h.Review(ctx, d, o.All)
 	if err != nil {
 		return Applied{}, err
@@ -304,13 +307,21 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	}
 	out.Skipped = append(out.Skipped, without(skipped, out.Skipped)...)
 	if len(targets) == 0 {
-		return out, ErrNothing
+		return out, fmt.Errorf("nothing is approved; %w", ErrNothing)
 	}
 	ao, err := h.applyOptions(ctx, d, r, o)
 	if err != nil {
 		return out, err
 	}
 	res, err := apply.Apply(ctx, ao, targets)
+	if !o.DryRun {
+		for _, p := range res.Applied {
+			if !slices.Contains(res.Written, p) {
+				out.Skipped = append(out.Skipped, PathWhy{p, "the repository has it already"})
+			}
+		}
+		res.Applied = res.Written
+	}
 	h.fold(&out, res)
 	if err != nil {
 		return out, err
@@ -318,13 +329,33 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if len(res.Conflicts) > 0 && !o.SkipConflicts {
 		return out, ErrConflict
 	}
-	if o.DryRun {
+	switch {
+	case o.DryRun:
 		return out, nil
+	case res.ID == "" && len(res.Conflicts)+len(res.Skipped) > 0:
+		return out, fmt.Errorf("all that is approved and not there yet is in conflict with the host; %w", ErrNothing)
+	case res.ID == "":
+		return out, fmt.Errorf("the repository has all that is approved already; %w", ErrNothing)
 	}
 	return out, d.AppendEvent(time.Now(), "applied", fmt.Sprintf("%d paths", len(out.Applied)), map[string]any{
 		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied, "conflicts": out.Conflicts, "skipped": out.Skipped,
 		"targets": targets,
 	})
+}
+
+// knownRules refuses a misspelt rule, which would accept nothing and say so only
+// by what is skipped.
+func knownRules(names []string) error {
+	known := map[string]bool{hiddenByRule: true}
+	for _, r := range risk.Rules() {
+		known[r.Name] = true
+	}
+	for _, n := range names {
+		if !known[n] {
+			return fmt.Errorf("no risk rule is named %q; \"fumehood diff --risks\" shows the names", n)
+		}
+	}
+	return nil
 }
 
 // without gives the entries of more whose path was not said before: why --all
@@ -487,6 +518,9 @@ func (h *Host) Undo(ctx context.Context, d store.Dir, repo string) (Applied, err
 	})
 }
 
+// hiddenByRule names the finding that the rules of package risk can't make.
+const hiddenByRule = "hidden-by-new-ignore-rule"
+
 // risks runs the risk rules, and flags what was added under ignore rules that
 // the agent wrote itself: git on the host would not list it.
 func risks(rec *store.Record, base *baseline.Manifest, snap *baseline.Snapshot) func(*diffreview.ChangeSet, func(diffreview.Blob) ([]byte, error)) error {
@@ -509,7 +543,7 @@ func risks(rec *store.Record, base *baseline.Manifest, snap *baseline.Snapshot) 
 		for i := range set.Files {
 			if f := &set.Files[i]; hidden[f.Path] {
 				f.Findings = append(f.Findings, diffreview.Finding{
-					Rule: "hidden-by-new-ignore-rule", Severity: diffreview.Warn,
+					Rule: hiddenByRule, Severity: diffreview.Warn,
 					Why: "ignore rules that this change set adds would hide this file from git on this machine",
 				})
 			}

@@ -38,6 +38,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"pidof":     cmdPidof,
 	"signal":    cmdSignal,
 	"alive":     cmdAlive,
+	"children":  cmdChildren,
 	"victim":    cmdVictim,
 	"listen":    cmdListen,
 	"heard":     cmdHeard,
@@ -446,6 +447,32 @@ func cmdAlive(ts *testscript.TestScript, neg bool, args []string) {
 		})
 		if len(left) > 0 {
 			ts.Fatalf("process %d still runs", pid)
+		}
+	}
+}
+
+// [!] children PID: it has running children; negated: has none before long.
+func cmdChildren(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: [!] children PID")
+	}
+	pid, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	children := func() []string {
+		var out []string
+		for _, p := range processes() {
+			if p.parent == pid && p.state != 'Z' {
+				out = append(out, p.String())
+			}
+		}
+		return out
+	}
+	switch left := children(); {
+	case !neg && len(left) == 0:
+		ts.Fatalf("process %d has no children", pid)
+	case neg:
+		if left := settle(5*time.Second, children); len(left) > 0 {
+			ts.Fatalf("got running children of %d: %s; want none", pid, strings.Join(left, "; "))
 		}
 	}
 }
