@@ -124,12 +124,7 @@ func TestNothingIsCompiledAtStart(t *testing.T) {
 
 // callsElsewhere are the exceptions, each with its reason.
 var callsElsewhere = map[string]string{
-	"session/client.go":                "not moved yet: the long path to a socket",
-	"session/store/events.go":          "not moved yet: the lock on a record",
-	"session/store/layout.go":          "not moved yet: the lock on a session's folder",
-	"session/supervisor/run.go":        "not moved yet: the pipes of a captured run",
-	"session/supervisor/server.go":     "not moved yet: the peer of a connection",
-	"session/supervisor/supervisor.go": "not moved yet: the umask of the process",
+	"session/client.go": "not moved yet: the long path to a socket",
 }
 
 // System calls stand in files named *_linux.go, so that a reader who asks what

@@ -39,7 +39,7 @@ func (d Dir) AppendEvent(now time.Time, kind, text string, fields map[string]any
 		return fmt.Errorf("open event log: %w", err)
 	}
 	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+	if err := flockFile(f); err != nil {
 		return fmt.Errorf("lock event log: %w", err)
 	}
 	last, err := lastLine(f)

@@ -135,30 +135,7 @@ func (d Dir) HoldLive() (release func(), err error) {
 // Live tells whether a supervisor holds the session. The kernel drops the
 // lock with the process, so a killed supervisor never looks alive.
 func (d Dir) Live() bool {
-	fd, err := unix.Open(filepath.Join(string(d), "live"), unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil
-}
-
-func flock(path string, how int) (func(), error) {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock %q: %w", path, err)
-	}
-	for {
-		err = unix.Flock(fd, how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
-		unix.Close(fd)
-		return nil, fmt.Errorf("lock %q: %w", path, err)
-	}
-	return func() { unix.Close(fd) }, nil
+	return locked(filepath.Join(string(d), "live"))
 }
 
 // Dir gives the folder of a session ID.

@@ -131,11 +131,11 @@ func (o *Output) next() error {
 	var head [segHeader]byte
 	binary.BigEndian.PutUint64(head[:], uint64(o.total))
 	if _, err := f.Write(head[:]); err != nil {
-		f.Close()
+		_ = f.Close() // the first error is the one to tell
 		return fmt.Errorf("store output: %w", err)
 	}
 	if o.f != nil {
-		o.f.Close()
+		_ = o.f.Close() // each write to it was checked
 	}
 	o.f = f
 	o.segs = append(o.segs, segment{n: n})

@@ -12,6 +12,9 @@ import (
 	"fumehood/session/store"
 )
 
+// privateFiles makes what is written here the account's own business alone.
+func privateFiles() { unix.Umask(0o077) }
+
 // confine takes from the supervisor itself, for good, what it no longer needs
 // once the walls stand: to write anywhere but in its session's folder, and to
 // execute anything. Should a byte from inside ever take it over, the host's
@@ -38,10 +41,7 @@ func confine(dir store.Dir) error {
 	if abi >= 3 {
 		write |= ll.AccessFSTruncate
 	}
-	cfg, err := landlock.NewConfig(write | ll.AccessFSExecute)
-	if err != nil {
-		return &layer.Error{Layer: layer.Landlock, Op: "confine the supervisor", Err: err}
-	}
+	cfg := landlock.Config{HandledAccessFS: write | ll.AccessFSExecute}
 	if err := cfg.Restrict(
 		landlock.PathAccess(write, string(dir)),
 		landlock.PathAccess(ll.AccessFSWriteFile, os.DevNull), // opened for commands without a stream

@@ -88,7 +88,7 @@ func (r *run) beginCaptured() error {
 		var err error
 		if ends[i], ends[i+1], err = blockingPipe(i == 0); err != nil {
 			for _, f := range ends[:i] {
-				f.Close()
+				_ = f.Close() // empty
 			}
 			return fmt.Errorf("pipe for %q: %w", r.cmd.Argv[0], err)
 		}
@@ -96,13 +96,13 @@ func (r *run) beginCaptured() error {
 	inR, inW, outR, outW, errR, errW := ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
 	r.cmd.Stdin, r.cmd.Stdout, r.cmd.Stderr = inR, outW, errW
 	proc, err := r.s.sb.Spawn(r.cmd)
-	inR.Close()
-	outW.Close()
-	errW.Close()
+	for _, f := range []*os.File{inR, outW, errW} {
+		_ = f.Close() // the command has its own copies
+	}
 	if err != nil {
-		inW.Close()
-		outR.Close()
-		errR.Close()
+		for _, f := range []*os.File{inW, outR, errR} {
+			_ = f.Close() // empty
+		}
 		return fmt.Errorf("start %q: %w", r.cmd.Argv[0], err)
 	}
 	r.proc = proc
@@ -123,25 +123,6 @@ func (r *run) beginCaptured() error {
 		close(r.drained)
 	}()
 	return nil
-}
-
-// blockingPipe makes a pipe of which only our end is non-blocking: the mode
-// belongs to the open file, and programs expect streams that block.
-func blockingPipe(oursWrites bool) (r, w *os.File, err error) {
-	var fds [2]int
-	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
-		return nil, nil, err
-	}
-	ours := fds[0]
-	if oursWrites {
-		ours = fds[1]
-	}
-	if err := unix.SetNonblock(ours, true); err != nil {
-		unix.Close(fds[0])
-		unix.Close(fds[1])
-		return nil, nil, err
-	}
-	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
 }
 
 // pump passes one stream on until its end. A client that does not read holds
@@ -192,7 +173,7 @@ func (r *run) closeStdin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.stdin != nil {
-		r.stdin.Close()
+		_ = r.stdin.Close() // a pipe: what was written is in it
 		r.stdin = nil
 	}
 }

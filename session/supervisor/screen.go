@@ -90,8 +90,9 @@ func (s *supervisor) input(t *term.Terminal, q wire.Request) error {
 		}
 		_, _, err := t.Resize(int(q.Size.Cols), int(q.Size.Rows))
 		return err
+	default:
+		return fmt.Errorf("unknown operation %q", q.Op)
 	}
-	return fmt.Errorf("unknown operation %q", q.Op)
 }
 
 // mouseKinds: a wheel step is a press of one of the wheel's buttons.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -23,24 +22,6 @@ const socketName = "sock"
 // maxClients bounds the connections served at once.
 const maxClients = 64
 
-// listen opens the session's socket. The name is reached through the folder's
-// descriptor, since a state folder's path may be longer than a socket's name
-// may be (108 bytes, unix(7)).
-func (s *supervisor) listen() (*net.UnixListener, error) {
-	fd, err := unix.Open(string(s.dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, fmt.Errorf("open session folder: %w", err)
-	}
-	defer unix.Close(fd)
-	os.Remove(filepath.Join(string(s.dir), socketName)) // of a supervisor that was killed
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, socketName), Net: "unix"})
-	if err != nil {
-		return nil, fmt.Errorf("open session socket: %w", err)
-	}
-	l.SetUnlinkOnClose(false)
-	return l, nil
-}
-
 func (s *supervisor) serve(l *net.UnixListener) {
 	slots := make(chan struct{}, maxClients)
 	for {
@@ -50,13 +31,13 @@ func (s *supervisor) serve(l *net.UnixListener) {
 		}
 		if err := checkPeer(c); err != nil {
 			s.log.Printf("refused a connection: %v", err)
-			c.Close()
+			_ = c.Close() // nothing was written
 			continue
 		}
 		select {
 		case slots <- struct{}{}:
 		default:
-			c.Close()
+			_ = c.Close() // nothing was written
 			continue
 		}
 		s.conns.Add(1)
@@ -71,35 +52,13 @@ func (s *supervisor) serve(l *net.UnixListener) {
 	}
 }
 
-// checkPeer lets in the account itself and root, whatever the socket's mode.
-func checkPeer(c *net.UnixConn) error {
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return err
-	}
-	if credErr != nil {
-		return credErr
-	}
-	if int(cred.Uid) != os.Geteuid() && cred.Uid != 0 {
-		return fmt.Errorf("peer has uid %d, the session belongs to %d", cred.Uid, os.Geteuid())
-	}
-	return nil
-}
-
 // converse answers requests until the client goes or the connection becomes a
 // command's terminal or streams.
 func (s *supervisor) converse(c *wire.Conn) error {
 	for {
 		k, b, err := c.Read()
 		if err != nil {
-			return nil // gone
+			return nil //nolint:nilerr // it has gone, and that is no fault
 		}
 		if k != wire.KindRequest {
 			return fmt.Errorf("frame of kind %q where a request was due", k)
@@ -116,13 +75,14 @@ func (s *supervisor) converse(c *wire.Conn) error {
 			return s.attach(c, q)
 		case wire.OpExec:
 			return s.exec(c, q)
+		default: // one answer, and the connection goes on
 		}
 		rep, err := s.answer(q)
 		if err != nil {
 			rep.Error = err.Error()
 		}
 		if err := c.WriteJSON(wire.KindReply, rep); err != nil {
-			return nil
+			return nil //nolint:nilerr // it went before it had its answer
 		}
 	}
 }
@@ -136,6 +96,7 @@ func (s *supervisor) answer(q wire.Request) (wire.Reply, error) {
 		return wire.Reply{}, nil
 	case wire.OpSnapshot:
 		return wire.Reply{}, s.snapshotLive()
+	default: // for the terminal; input refuses what it does not know
 	}
 	t := s.screen()
 	if t == nil {

@@ -71,12 +71,11 @@ type supervisor struct {
 }
 
 func main(dir store.Dir) int {
-	// What is written here is the account's own business alone.
-	unix.Umask(0o077)
+	privateFiles()
 	ready := os.NewFile(readyFD, "ready")
 	release, err := dir.HoldLive()
 	if err != nil {
-		fmt.Fprintf(ready, "session %s is live already: %v\n", dir.ID(), err)
+		_, _ = fmt.Fprintf(ready, "session %s is live already: %v\n", dir.ID(), err)
 		return 1
 	}
 	defer release()
@@ -92,19 +91,19 @@ func main(dir store.Dir) int {
 	}
 	listener, err := s.listen()
 	if err != nil {
-		s.sb.Kill()
+		s.abandon()
 		s.refuse(err)
 		writeRefusal(ready, err)
 		return 1
 	}
 	if err := confine(dir); err != nil {
-		s.sb.Kill()
+		s.abandon()
 		s.refuse(err)
 		writeRefusal(ready, err)
 		return 1
 	}
-	fmt.Fprintln(ready, "ready")
-	ready.Close()
+	_, _ = fmt.Fprintln(ready, "ready") // a starter that has gone is no reason to end
+	_ = ready.Close()
 
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
@@ -123,7 +122,7 @@ func main(dir store.Dir) int {
 	}
 	s.wait()
 	stopClocks()
-	listener.Close()
+	_ = listener.Close() // it is never used again
 	s.finish()
 	return 0
 }
@@ -305,7 +304,7 @@ func (s *supervisor) finish() {
 	s.save()
 	s.mu.Unlock()
 	_ = s.event("end", string(e.State), map[string]any{"exit_code": e.Code, "signal": e.Signal, "limit": e.Limit, "error": e.Error, "leftover": e.Usage.Leftover})
-	os.Remove(filepath.Join(string(s.dir), socketName))
+	_ = os.Remove(filepath.Join(string(s.dir), socketName)) // the next supervisor takes it away
 	for _, r := range runs {
 		r.tell(*e)
 	}
@@ -314,6 +313,13 @@ func (s *supervisor) finish() {
 	select {
 	case <-done:
 	case <-time.After(2 * time.Second): // a client that does not read its last frame is left behind
+	}
+}
+
+// abandon ends a sandbox in which nothing was started.
+func (s *supervisor) abandon() {
+	if err := s.sb.Kill(); err != nil {
+		s.log.Printf("end the sandbox: %v", err)
 	}
 }
 
@@ -328,12 +334,13 @@ func (s *supervisor) refuse(err error) {
 	s.save()
 }
 
-// writeRefusal hands the starter the error, and its hint on a second line.
+// writeRefusal hands the starter the error, and its hint on a second line. A
+// starter that has gone finds both in the record.
 func writeRefusal(w io.Writer, err error) {
-	fmt.Fprintf(w, "%v\n", err)
+	_, _ = fmt.Fprintf(w, "%v\n", err)
 	var le *layer.Error
 	if errors.As(err, &le) && le.Hint != "" {
-		fmt.Fprintf(w, "hint: %s\n", le.Hint)
+		_, _ = fmt.Fprintf(w, "hint: %s\n", le.Hint)
 	}
 }
 
