@@ -207,6 +207,20 @@ func TestWalkNamesEverythingOnce(t *testing.T) {
 	}
 }
 
+// Kinds out of the directory records are those of a look at each file.
+func TestWalkKindsOnly(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "d/f", "x")
+	must(t, os.Symlink("f", filepath.Join(root, "d/l")))
+	must(t, unix.Mkfifo(filepath.Join(root, "d/p"), 0o600))
+	d := openRoot(t, root)
+	want, _ := walkAll(t, d, Limits{})
+	got, _ := walkAll(t, d, Limits{KindsOnly: true})
+	if strings.Join(got, " ") != strings.Join(want, " ") || len(got) != 4 {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestWalkBoundsAreFindings(t *testing.T) {
 	root := t.TempDir()
 	// Deeper than any single path can name: made from descriptor to descriptor.

@@ -159,6 +159,10 @@ func (w *walker) entries(dir *Dir, t task, entries []Entry) (more bool, err erro
 	kept := entries[:0]
 	var st unix.Stat_t
 	for _, e := range entries {
+		if w.lim.KindsOnly && e.Kind != 0 {
+			kept = append(kept, e)
+			continue
+		}
 		if err := fstatat(dir.fd, e.Name, &st); err != nil {
 			if !errors.Is(err, unix.ENOENT) {
 				w.find(Join(t.rel, e.Name), reason(err))
@@ -289,12 +293,29 @@ func names(buf []byte, out []Entry) ([]Entry, error) {
 		if i := bytes.IndexByte(raw, 0); i >= 0 {
 			raw = raw[:i]
 		}
+		typ := buf[18]
 		buf = buf[n:]
 		name := string(raw)
 		if name == "." || name == ".." || name == "" {
 			continue
 		}
-		out = append(out, Entry{Name: name})
+		out = append(out, Entry{Name: name, Info: kindOf(typ)})
 	}
 	return out, nil
+}
+
+// kindOf is what a directory record says of a name's type; zero when the file
+// system does not tell.
+func kindOf(typ byte) Info {
+	switch typ {
+	case unix.DT_REG:
+		return Info{Kind: Regular}
+	case unix.DT_DIR:
+		return Info{Kind: Directory}
+	case unix.DT_LNK:
+		return Info{Kind: Symlink}
+	case unix.DT_FIFO, unix.DT_SOCK, unix.DT_CHR, unix.DT_BLK:
+		return Info{Kind: Other, Mode: uint32(typ) << 12}
+	}
+	return Info{}
 }

@@ -45,6 +45,7 @@ func Choose(ctx context.Context, r *Repo, o Options) (*Selection, error) {
 		}
 	}
 	c.include = compile(own)
+	c.sel.exclude = c.exclude
 	if o.Progress != nil {
 		o.Progress(0, 0, 0)
 	}
@@ -184,7 +185,10 @@ func (c *chooser) repository() error {
 		}
 	}
 	files, folders := parsePaths(rawIgnored)
-	return c.ignored(files, folders)
+	if err := c.ignored(files, folders); err != nil {
+		return err
+	}
+	return c.unlisted(folders)
 }
 
 // ignored takes in what the policy includes of the ignored and names the rest.

@@ -25,8 +25,11 @@ type Copied struct {
 	Entries []baseline.Entry
 	LeftOut []diffreview.LeftOut // beside those of the selection
 	Changed []string             // files that changed on the host while they were copied
-	Bytes   int64
-	Cloned  bool // at least one file shares its blocks with the host's
+	// InHistory are paths that the policy excludes, or that look like secrets,
+	// in the git history that is readable inside; at most 1000.
+	InHistory []diffreview.LeftOut
+	Bytes     int64
+	Cloned    bool // at least one file shares its blocks with the host's
 
 	rules []baseline.IgnoreFile // the .gitignore files
 	stats map[string]copiedStat // by path of tracked files whose index entry is clean

@@ -118,6 +118,7 @@ func (c *copier) git(ctx context.Context, pk *packer, ws string) error {
 	}
 	defer closePacks(packs)
 	c.ctx = ctx
+	c.out.InHistory = pk.secrets
 	for _, l := range c.out.LeftOut {
 		c.sel.skipped[l.Path] = true
 	}

@@ -109,6 +109,7 @@ type Selection struct {
 	Repos     []string // submodules and nested repositories, whose files go in as plain ones
 
 	history   string
+	exclude   *baseline.Ignore
 	index     []indexEntry
 	indexTime int64 // mtime of the index, nanoseconds
 	converts  bool  // some file's bytes may differ from its blob though git calls it clean

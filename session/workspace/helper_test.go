@@ -269,3 +269,10 @@ func digest(t *testing.T, root string) string {
 	slices.Sort(rows)
 	return strings.Join(rows, "\n")
 }
+
+// exitOf runs the host's git and gives its error, for what is meant to fail.
+func exitOf(dir string, args ...string) error {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	return cmd.Run()
+}

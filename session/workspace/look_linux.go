@@ -36,6 +36,58 @@ func (c *chooser) folder(rel string, origin Origin) error {
 	})
 }
 
+// unlisted meets what git does not list at all: special files, which are named,
+// and empty folders, which programs count on. Ignored folders are passed over.
+func (c *chooser) unlisted(ignored []string) error {
+	skip := make(map[string]bool, len(ignored))
+	for _, p := range ignored {
+		skip[p] = true
+	}
+	dir, err := beneath.OpenRoot(c.r.Root)
+	if err != nil {
+		return err
+	}
+	defer dir.Close() // read-only
+	out, err := dir.Walk(c.ctx, beneath.Limits{KindsOnly: true}, func(_ *beneath.Dir, in string, entries []beneath.Entry) error {
+		for i := range entries {
+			e := &entries[i]
+			path := beneath.Join(in, e.Name)
+			switch {
+			case hasGitPart(e.Name):
+				e.Skip = true
+			case e.Kind == beneath.Other:
+				c.leave(path, e.Special(), 0)
+			case e.Kind != beneath.Directory:
+			case skip[path], c.exclude != nil && c.exclude.Path(path, true):
+				e.Skip = true
+			case !c.inRepo(path):
+				c.mu.Lock()
+				c.sel.dirs = append(c.sel.dirs, path)
+				c.mu.Unlock()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range out.Findings {
+		c.leave(f.Path, f.Reason, 0)
+	}
+	return nil
+}
+
+// inRepo says whether a path is in a submodule or nested repository, whose own
+// ignored folders are not known here.
+func (c *chooser) inRepo(path string) bool {
+	for _, r := range c.sel.Repos {
+		if within(r, path) {
+			return true
+		}
+	}
+	return false
+}
+
 // partly takes in of an ignored folder what an include pattern names below it.
 func (c *chooser) partly(rel, why string) error {
 	var left int64
@@ -293,7 +345,9 @@ func (c *chooser) judge(dir *beneath.Dir, f *File, name string, info beneath.Inf
 		switch f.Origin {
 		case Tracked, Nested: // shared by whoever committed it
 		case Depends:
-			why = secretInDependency(f.Path)
+			if why = secretInDependency(f.Path); why == "" && registryFile(name) {
+				why = c.secret(dir, f, name, info, buf)
+			}
 		case Untracked, Included:
 			why = c.secret(dir, f, name, info, buf)
 		}

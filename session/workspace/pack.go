@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fumehood/diffreview"
+	"fumehood/internal/beneath"
 	"fumehood/session/baseline"
 )
 
@@ -30,8 +32,9 @@ type packer struct {
 	refs []ref
 	copy func(from, to string) error // copies a file, sharing blocks where it can
 
-	// secrets are paths in the history that are excluded or look like secrets.
-	secrets []string
+	// secrets are paths in the history that the policy excludes or whose names
+	// look like secrets: whoever is inside can read them there.
+	secrets []diffreview.LeftOut
 }
 
 // run lists the references and fills the store.
@@ -100,7 +103,15 @@ func (p *packer) whole(ctx context.Context, list []byte) ([]byte, error) {
 		}
 		return nil
 	}
-	if err := lines(func([]byte) error { wanted[string(name)] = false; return nil }); err != nil {
+	seen := map[string]bool{}
+	err := lines(func(line []byte) error {
+		wanted[string(name)] = false
+		if len(line) > 2*size+1 {
+			p.secret(string(line[2*size+1:]), seen)
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	names, err := filepath.Glob(filepath.Join(globQuote(p.repo.CommonDir), "objects", "pack", "pack-*.idx"))
@@ -123,6 +134,19 @@ func (p *packer) whole(ctx context.Context, list []byte) ([]byte, error) {
 		return nil
 	})
 	return rest, err
+}
+
+// secret notes a path of the history that should not be there.
+func (p *packer) secret(path string, seen map[string]bool) {
+	why := secretInHistory(path)
+	if why == "" && p.sel.exclude != nil && beneath.Check(path) == nil && p.sel.exclude.Path(path, false) {
+		why = "excluded by the policy"
+	}
+	if why == "" || seen[path] || len(seen) >= maxSecrets {
+		return
+	}
+	seen[path] = true
+	p.secrets = append(p.secrets, diffreview.LeftOut{Path: path, Reason: why})
 }
 
 // wholePack copies one pack if all that is in it is wanted. A pack that can't

@@ -60,11 +60,37 @@ func secretInDependency(p string) string {
 
 func matchAny(patterns []string, name string) bool {
 	for _, p := range patterns {
-		if ok, _ := path.Match(p, name); ok { // the patterns are constants
+		if matchName(p, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// matchName is path.Match for patterns whose only wildcard is a star. A whole
+// history's names are matched, so the common shapes must be quick.
+func matchName(pattern, name string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	switch {
+	case !star:
+		return pattern == name
+	case !strings.Contains(after, "*"):
+		return len(name) >= len(before)+len(after) && strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+	}
+	ok, _ := path.Match(pattern, name) // the patterns are constants
+	return ok
+}
+
+// maxSecrets bounds the list of what a history holds.
+const maxSecrets = 1000
+
+// secretInHistory is secretByName for a path in a git history, which may be a
+// folder's as well: bare words are then no sign.
+func secretInHistory(p string) string {
+	if base := path.Base(p); !strings.Contains(base, ".") && !strings.HasPrefix(base, "id_") {
+		return ""
+	}
+	return secretByName(p)
 }
 
 const (
@@ -88,8 +114,7 @@ func secretByContent(name string, data []byte) string {
 	if bytes.Contains(data, []byte(`"type"`)) && bytes.Contains(data, []byte(`"service_account"`)) && bytes.Contains(data, []byte(`"private_key`)) {
 		return "holds a service account's key"
 	}
-	base := strings.ToLower(path.Base(name))
-	if (base == ".npmrc" || base == ".yarnrc" || base == ".yarnrc.yml") && containsFold(data, "_authtoken", "_auth=", "_password", "npmauthtoken") {
+	if registryFile(path.Base(name)) && containsFold(data, "_authtoken", "_auth=", "_password", "npmauthtoken") {
 		return "holds a registry token"
 	}
 	for _, t := range tokens {
@@ -98,6 +123,16 @@ func secretByContent(name string, data []byte) string {
 		}
 	}
 	return ""
+}
+
+// registryFile says whether a file configures a package registry, with a token
+// in it or not.
+func registryFile(name string) bool {
+	switch strings.ToLower(name) {
+	case ".npmrc", ".yarnrc", ".yarnrc.yml":
+		return true
+	}
+	return false
 }
 
 func containsFold(data []byte, words ...string) bool {
