@@ -23,21 +23,21 @@ const (
 // ran meanwhile after all (a process can set a timer that continues it), so
 // that what was read during the pause must not be trusted. Jobs that were
 // stopped before stay so. One pause at a time: a second waits for the first's
-// resume.
+// resume, and so does Spawn.
 func (s *Sandbox) Pause(ctx context.Context) (resume func() error, err error) {
-	if err := lockCtx(ctx, &s.pauseMu); err != nil {
+	if err := s.enterGate(ctx); err != nil {
 		return nil, fmt.Errorf("pause: %w", err)
 	}
 	s.pauses++
 	number := s.pauses
 	if err := s.askPause(ctx, number); err != nil {
-		s.pauseMu.Unlock()
+		s.leaveGate()
 		return nil, fmt.Errorf("pause: %w", err)
 	}
 	proof, err := proveStopped(ctx, s.PID())
 	if err != nil {
 		err = errors.Join(fmt.Errorf("pause: %w", err), s.askResume(number))
-		s.pauseMu.Unlock()
+		s.leaveGate()
 		return nil, err
 	}
 	done := false
@@ -46,7 +46,7 @@ func (s *Sandbox) Pause(ctx context.Context) (resume func() error, err error) {
 			return nil
 		}
 		done = true
-		defer s.pauseMu.Unlock()
+		defer s.leaveGate()
 		return errors.Join(stillStopped(s.PID(), proof), s.askResume(number))
 	}, nil
 }
@@ -118,7 +118,7 @@ func proveStopped(ctx context.Context, first int) ([]stopped, error) {
 	var last []stopped
 	var why error
 	for time.Now().Before(deadline) && ctx.Err() == nil {
-		now, err := look(first)
+		now, err := lookAt(first)
 		if err == nil && last != nil && slices.Equal(now, last) {
 			return now, nil
 		}
@@ -139,7 +139,7 @@ func proveStopped(ctx context.Context, first int) ([]stopped, error) {
 
 // stillStopped compares with the proof at the end of a pause.
 func stillStopped(first int, proof []stopped) error {
-	now, err := look(first)
+	now, err := lookAt(first)
 	if err != nil {
 		return fmt.Errorf("a process ran during the pause: %w", err)
 	}
@@ -149,10 +149,10 @@ func stillStopped(first int, proof []stopped) error {
 	return nil
 }
 
-// look lists every thread below first, or says which one is not stopped. A
+// lookAt lists every thread below first, or says which one is not stopped. A
 // thread that vanishes while it looks is an error too: the walk may then have
 // missed one that moved.
-func look(first int) ([]stopped, error) {
+func lookAt(first int) ([]stopped, error) {
 	pids, err := limits.Tree(first)
 	if err != nil {
 		return nil, err
@@ -206,19 +206,16 @@ func lookThread(pid, tid int) (stopped, error) {
 	return stopped{pid: pid, tid: tid, start: st.Start, switches: strconv.Itoa(vol) + "+" + strconv.Itoa(invol)}, nil
 }
 
-// tryLocker is a mutex that can be asked.
-type tryLocker interface{ TryLock() bool }
-
-// lockCtx takes a lock that may be held for as long as a snapshot takes.
-func lockCtx(ctx context.Context, l tryLocker) error {
-	t := time.NewTicker(5 * time.Millisecond)
-	defer t.Stop()
-	for !l.TryLock() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-		}
+// enterGate waits for its turn: a pause lasts for as long as a snapshot takes.
+func (s *Sandbox) enterGate(ctx context.Context) error {
+	select {
+	case s.gate <- struct{}{}:
+		return nil
+	case <-s.done:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
 }
+
+func (s *Sandbox) leaveGate() { <-s.gate }

@@ -2,6 +2,7 @@ package isolate_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -136,6 +137,34 @@ while True: open('ran','w').close(); time.sleep(0.01)`)
 	}
 	if !noticed {
 		t.Errorf("the process never continued itself; %+v", p)
+	}
+}
+
+// A command that is asked for during a pause starts after it.
+func TestSpawnWaitsForTheEndOfAPause(t *testing.T) {
+	s := start(t, spec(t))
+	resume, err := s.Pause(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan error, 1)
+	go func() {
+		p, err := s.Spawn(isolate.Command{Argv: []string{"/bin/true"}, Env: env, Dir: "/"})
+		if err == nil && p.Wait() != (isolate.Status{}) {
+			err = fmt.Errorf("got %+v", p.Wait())
+		}
+		began <- err
+	}()
+	select {
+	case err := <-began:
+		t.Fatalf("it started during the pause: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	if err := resume(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-began; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -37,7 +38,7 @@ type Process struct {
 // ErrEnded says that the sandbox ended before a command could be started.
 var ErrEnded = errors.New("the sandbox has ended")
 
-// Spawn starts a command. A command that can't be executed is no error of
+// Spawn starts a command, after the end of a pause that lasts. A command that can't be executed is no error of
 // Spawn's: Wait tells it, by StartErr. The files of c stay the caller's, which
 // closes them; a nil one is /dev/null.
 func (s *Sandbox) Spawn(c Command) (*Process, error) {
@@ -106,6 +107,10 @@ func (s *Sandbox) give(f *os.File) (int, error) {
 }
 
 func (s *Sandbox) request(req plan.Spawn, fds []int) (*Process, error) {
+	if err := s.enterGate(context.Background()); err != nil {
+		return nil, fmt.Errorf("spawn: %w", err)
+	}
+	defer s.leaveGate()
 	p := &Process{sandbox: s, tty: req.TTY, started: make(chan struct{}), done: make(chan struct{})}
 	s.mu.Lock()
 	if s.ended {

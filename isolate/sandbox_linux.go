@@ -35,8 +35,10 @@ type Sandbox struct {
 
 	answers chan plan.FromStage // of PID 1, to whoever pauses
 
-	pauseMu sync.Mutex // one pause at a time
-	pauses  int
+	// gate is full while a pause lasts or a command is being started: neither
+	// may happen during the other.
+	gate   chan struct{}
+	pauses int // guarded by gate
 
 	mu     sync.Mutex
 	procs  map[uint64]*Process // those not ended

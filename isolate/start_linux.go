@@ -40,9 +40,6 @@ func Start(ctx context.Context, spec Spec) (*Sandbox, error) {
 	if err := l.compile(); err != nil {
 		return nil, err
 	}
-	if err := prepareCanary(spec); err != nil {
-		return nil, err
-	}
 	s, err := l.begin()
 	if err != nil {
 		return nil, err
@@ -122,7 +119,7 @@ func (l *launch) begin() (*Sandbox, error) {
 			_ = f.Close() // PID 1 has its own
 		}
 	}()
-	s := &Sandbox{spec: l.spec, plan: l.plan, done: make(chan struct{}), procs: map[uint64]*Process{}, answers: make(chan plan.FromStage, 1)}
+	s := &Sandbox{spec: l.spec, plan: l.plan, done: make(chan struct{}), procs: map[uint64]*Process{}, answers: make(chan plan.FromStage, 1), gate: make(chan struct{}, 1)}
 	if s.ctl, err = wire.New(ctl, "control", plan.MaxFromStage); err != nil {
 		closeFDs(spawn)
 		return nil, err
@@ -164,13 +161,24 @@ func (l *launch) begin() (*Sandbox, error) {
 			close(s.done)
 		}
 	}()
-	// The plan is on its way before PID 1 is; it can be larger than the socket's
-	// buffer, so somebody has to stay with it.
-	s.wg.Go(func() { _ = s.ctl.Send(plan.ToStage{Plan: l.plan}) }) // PID 1 says what it missed
+	// Meanwhile, what PID 1 waits for: it takes two milliseconds to get there.
+	sent := make(chan error, 1)
+	go func() {
+		err := prepareCanary(l.spec)
+		if err == nil {
+			err = s.ctl.Send(plan.ToStage{Plan: l.plan.Encode()})
+		}
+		sent <- err
+	}()
 	err = <-started
 	_ = w.Close() // PID 1 has its own
 	if err != nil {
-		return nil, errors.Join(cloneError(err), s.closeConns())
+		err = errors.Join(cloneError(err), s.closeConns()) // which ends a send
+		<-sent
+		return nil, err
+	}
+	if err := <-sent; err != nil {
+		return nil, errors.Join(err, s.Kill())
 	}
 	return s, nil
 }
@@ -219,6 +227,14 @@ func (l *launch) close(s *Sandbox) error {
 	if err := s.ctl.Send(plan.ToStage{Lock: true}); err != nil {
 		return l.lost(s, err)
 	}
+	// What is closed already is looked at while PID 1 closes the rest.
+	v := verifier{first: s.PID(), plan: l.plan}
+	if err := v.see(look{layer.Landlock, func() (Facts, error) { return canary, nil }}); err != nil {
+		return err
+	}
+	if err := v.spawnerClosed(spawner); err != nil {
+		return err
+	}
 	msg, err = l.next(s)
 	if err != nil {
 		return err
@@ -226,9 +242,11 @@ func (l *launch) close(s *Sandbox) error {
 	if !msg.Locked {
 		return unexpected(layer.Seccomp, "a report that all is closed")
 	}
-	s.facts, err = verify(s.PID(), spawner, l.plan)
-	s.facts = append(s.facts, canary...)
-	return err
+	if err := v.firstClosed(); err != nil {
+		return err
+	}
+	s.facts = v.facts
+	return nil
 }
 
 // next is the stage's next message, or the layer that it could not close.

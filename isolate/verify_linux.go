@@ -13,58 +13,64 @@ import (
 	"fumehood/isolate/plan"
 )
 
-// verify reads each layer from outside, from the host's own /proc and not from
-// what the stage says. The first fact that is not as it should be is an error.
-func verify(first, spawnerInside int, p *plan.Plan) (Facts, error) {
-	spawner, err := findSpawner(first, spawnerInside)
+// verifier reads each layer from outside, from the host's own /proc and not
+// from what the stage says, and collects what it saw. The first fact that is
+// not as it should be is an error.
+type verifier struct {
+	first int
+	plan  *plan.Plan
+	facts Facts
+}
+
+// spawnerClosed looks at what is closed when the spawner has reported.
+func (v *verifier) spawnerClosed(inside int) error {
+	spawner, err := findSpawner(v.first, inside)
 	if err != nil {
-		return nil, notSeen(layer.Namespaces, err)
+		return notSeen(layer.Namespaces, err)
 	}
-	var facts Facts
-	for _, one := range []struct {
-		name string
-		pid  int
-	}{{"PID 1", first}, {"spawner", spawner}} {
-		f, err := namespaceFacts(one.name, one.pid)
+	return v.see(
+		look{layer.Namespaces, func() (Facts, error) { return namespaceFacts("PID 1", v.first) }},
+		look{layer.Namespaces, func() (Facts, error) { return namespaceFacts("spawner", spawner) }},
+		look{layer.Limits, func() (Facts, error) { return limitFacts(spawner, v.plan.Limits) }},
+		look{layer.Identity, func() (Facts, error) { return statusFacts("spawner", spawner, []int{spawner}) }},
+	)
+}
+
+// firstClosed looks at what PID 1 closes last.
+func (v *verifier) firstClosed() error {
+	threads, err := limits.Tasks(v.first)
+	if err != nil {
+		return notSeen(layer.Identity, err)
+	}
+	return v.see(
+		look{layer.Namespaces, func() (Facts, error) { return mountFacts(v.first, v.plan) }},
+		look{layer.Identity, func() (Facts, error) { return statusFacts("PID 1", v.first, threads) }},
+	)
+}
+
+// look is one look at a layer.
+type look struct {
+	layer layer.Name
+	at    func() (Facts, error)
+}
+
+func (v *verifier) see(looks ...look) error {
+	for _, l := range looks {
+		facts, err := l.at()
 		if err != nil {
-			return facts, notSeen(layer.Namespaces, err)
+			return notSeen(l.layer, err)
 		}
-		facts = append(facts, f...)
-	}
-	f, err := mountFacts(first, p)
-	if err != nil {
-		return facts, notSeen(layer.Namespaces, err)
-	}
-	facts = append(facts, f...)
-	threads, err := limits.Tasks(first)
-	if err != nil {
-		return facts, notSeen(layer.Identity, err)
-	}
-	for _, one := range []struct {
-		name string
-		pid  int
-		tids []int
-	}{{"PID 1", first, threads}, {"spawner", spawner, []int{spawner}}} {
-		f, err := statusFacts(one.name, one.pid, one.tids)
-		if err != nil {
-			return facts, notSeen(layer.Identity, err)
-		}
-		facts = append(facts, f...)
-	}
-	f, err = limitFacts(spawner, p.Limits)
-	if err != nil {
-		return facts, notSeen(layer.Limits, err)
-	}
-	facts = append(facts, f...)
-	for _, f := range facts {
-		if !f.OK {
-			return facts, &layer.Error{
-				Layer: f.Layer, Op: "look from outside",
-				Err: fmt.Errorf("%s is %q by %s", f.What, f.Value, f.Source),
+		v.facts = append(v.facts, facts...)
+		for _, f := range facts {
+			if !f.OK {
+				return &layer.Error{
+					Layer: f.Layer, Op: "look from outside",
+					Err: fmt.Errorf("%s is %q by %s", f.What, f.Value, f.Source),
+				}
 			}
 		}
 	}
-	return facts, nil
+	return nil
 }
 
 func notSeen(l layer.Name, err error) error {

@@ -29,42 +29,42 @@ const (
 
 // Step is one step of building the new root.
 type Step struct {
-	Do     Action `json:"do"`
-	Target string `json:"target"`
-	Source string `json:"source,omitempty"`
+	Do     Action
+	Target string
+	Source string
 	// FD is a detached mount of Source that the starter made, where the
 	// session's own ids can't reach Source by path; 0 when there is none.
-	FD int `json:"fd,omitempty"`
+	FD int
 	// Dev and Ino say which folder the starter looked at. When they are not
 	// 0, another one at the same path is an error.
-	Dev  uint64 `json:"dev,omitempty"`
-	Ino  uint64 `json:"ino,omitempty"`
-	Mode uint32 `json:"mode,omitempty"`
-	Size uint64 `json:"size,omitempty"` // bytes; 0 is the kernel's default
-	Text string `json:"text,omitempty"`
+	Dev  uint64
+	Ino  uint64
+	Mode uint32
+	Size uint64 // bytes; 0 is the kernel's default
+	Text string
 }
 
 // Rule is one Landlock rule: rights below an absolute path inside.
 type Rule struct {
-	Path   string `json:"path"`
-	Access uint64 `json:"access"`
+	Path   string
+	Access uint64
 }
 
 // Landlock is the ruleset: what is handled, hence refused, and what is granted.
 type Landlock struct {
-	ABI    int    `json:"abi"`
-	FS     uint64 `json:"fs"`
-	Scoped uint64 `json:"scoped"`
+	ABI    int
+	FS     uint64
+	Scoped uint64
 	// Log asks for audit records of refusals after an exec; ABI 7.
-	Log   bool   `json:"log"`
-	Rules []Rule `json:"rules"`
+	Log   bool
+	Rules []Rule
 }
 
 // Limits are what the kernel enforces by itself. 0 is none.
 type Limits struct {
-	Processes uint64 `json:"processes"`
-	Data      uint64 `json:"data"`
-	OpenFiles uint64 `json:"open_files"`
+	Processes uint64
+	Data      uint64
+	OpenFiles uint64
 }
 
 // OwnThreads is what PID 1 and the spawner may need of the process limit
@@ -73,15 +73,15 @@ const OwnThreads = 32
 
 // Plan is what the stage carries out.
 type Plan struct {
-	Version  int      `json:"version"`
-	Hostname string   `json:"hostname"`
-	UID      int      `json:"uid"`
-	GID      int      `json:"gid"`
-	Steps    []Step   `json:"steps"`
-	Limits   Limits   `json:"limits"`
-	Landlock Landlock `json:"landlock"`
+	Version  int
+	Hostname string
+	UID      int
+	GID      int
+	Steps    []Step
+	Limits   Limits
+	Landlock Landlock
 	// Nonce is the file that the canary makes.
-	Nonce string `json:"nonce"`
+	Nonce string
 }
 
 // The descriptors that the starter gives to the stage; detached mounts follow.
@@ -111,11 +111,11 @@ type Failure struct {
 
 // ToStage is a message from the starter to PID 1; exactly one field is set.
 type ToStage struct {
-	Plan   *Plan `json:"plan,omitempty"`
-	Lock   bool  `json:"lock,omitempty"` // the canary was seen: close the rest
-	Beat   bool  `json:"beat,omitempty"`
-	Pause  int   `json:"pause,omitempty"`  // number of the pause, from 1
-	Resume int   `json:"resume,omitempty"` // number of the pause that ends
+	Plan   []byte `json:"plan,omitempty"` // as Plan.Encode makes it
+	Lock   bool   `json:"lock,omitempty"` // the canary was seen: close the rest
+	Beat   bool   `json:"beat,omitempty"`
+	Pause  int    `json:"pause,omitempty"`  // number of the pause, from 1
+	Resume int    `json:"resume,omitempty"` // number of the pause that ends
 }
 
 // FromStage is a message from PID 1 to the starter; exactly one field is set.

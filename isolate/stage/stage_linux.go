@@ -45,9 +45,9 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if _, err := ctl.Recv(&msg); err != nil {
 		return nil, at(layer.Namespaces, "read plan", err)
 	}
-	p := msg.Plan
-	if p == nil || p.Version != plan.Version {
-		return nil, at(layer.Namespaces, "read plan", errors.New("it is of another version: fumehood was replaced while it ran"))
+	p, err := plan.Decode(msg.Plan)
+	if err != nil {
+		return nil, at(layer.Namespaces, "read plan", err)
 	}
 	// An open descriptor passes every wall: none goes on to the spawner.
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
