@@ -125,7 +125,7 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		a.dark = msg.IsDark()
 		a.restyle()
 	case tea.KeyPressMsg:
-		cmd = a.key(msg)
+		cmd = a.press(msg)
 	case tea.PasteMsg, tea.ClipboardMsg:
 		if len(a.dialogs) == 0 {
 			cmd = a.place(a.at).Update(msg)
@@ -191,8 +191,7 @@ func (a *App) begin() tea.Cmd {
 	places := map[string]kit.PlaceID{"start": kit.Start, "terminal": kit.Terminal, "review": kit.Review, "egress": kit.Egress, "walls": kit.Walls}
 	id, ok := places[a.opt.Place]
 	if !ok {
-		a.began = true
-		return nil
+		return a.beginAtList()
 	}
 	s, have := a.sessions.Current()
 	if !have && id != kit.Start {
@@ -200,6 +199,20 @@ func (a *App) begin() tea.Cmd {
 	}
 	a.began = true
 	return a.open(id, s.ID)
+}
+
+// beginAtList stays at the list of sessions; where there is none yet, the page
+// that makes one is what a person came for.
+func (a *App) beginAtList() tea.Cmd {
+	none, known := a.sessions.None()
+	if !known {
+		return nil
+	}
+	a.began = true
+	if none && a.opt.Session == "" {
+		return a.open(kit.Start, "")
+	}
+	return nil
 }
 
 func (a *App) open(id kit.PlaceID, session string) tea.Cmd {
@@ -230,6 +243,25 @@ func (a *App) resize() tea.Cmd {
 		cmds = append(cmds, p.Update(tea.WindowSizeMsg{Width: r.w, Height: r.h}))
 	}
 	return tea.Batch(cmds...)
+}
+
+// press takes a key as the terminal reported it. Escape and a key right behind
+// it have the bytes of that key with alt: where that means nothing, they are
+// taken as the two keys that they most likely were.
+func (a *App) press(msg tea.KeyPressMsg) tea.Cmd {
+	if msg.Mod&tea.ModAlt == 0 || a.wantsAlt(msg) {
+		return a.key(msg)
+	}
+	// What escape does is done before the second key is looked at.
+	return tea.Batch(a.key(tea.KeyPressMsg{Code: tea.KeyEscape}), a.intents(), a.key(kit.WithoutAlt(msg)))
+}
+
+// wantsAlt says that a key with alt means something where it would go.
+func (a *App) wantsAlt(msg tea.KeyPressMsg) bool {
+	if n := len(a.dialogs); n > 0 {
+		return kit.Has(a.dialogs[n-1].Keys(), msg)
+	}
+	return a.at == kit.Terminal && a.terminal.Inside() || kit.Has(a.place(a.at).Keys(), msg) || kit.Has(a.keys(), msg)
 }
 
 func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {

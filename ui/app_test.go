@@ -46,7 +46,7 @@ func calls(b *uitest.Backend, method string) []string {
 	return out
 }
 
-var sizes = [][2]int{{80, 24}, {120, 40}, {200, 60}}
+var sizes = [][2]int{{80, 24}, {100, 30}, {120, 40}, {200, 60}}
 
 func TestScreensAreAsTheyWere(t *testing.T) {
 	cases := []struct {
@@ -55,7 +55,12 @@ func TestScreensAreAsTheyWere(t *testing.T) {
 		set  func(b *uitest.Backend, o *ui.Options)
 	}{
 		{name: "sessions/list"},
-		{name: "sessions/empty", set: func(b *uitest.Backend, _ *ui.Options) { b.Rows = nil }},
+		{name: "sessions/empty", keys: []string{"esc"}, set: func(b *uitest.Backend, _ *ui.Options) { b.Rows = nil }},
+		{name: "sessions/killed", set: func(b *uitest.Backend, o *ui.Options) {
+			o.Session = "b2"
+			b.Rows[1].Live, b.Rows[1].State = false, session.StateStopped
+			b.Rows[1].Error = "the supervisor ended without a word: it was killed, or the machine went down; the workspace is kept"
+		}},
 		{name: "sessions/unreadable", set: func(b *uitest.Backend, _ *ui.Options) {
 			b.Fail = map[string]error{"List": errors.New("read sessions: permission denied")}
 		}},

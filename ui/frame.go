@@ -233,6 +233,9 @@ func (a *App) badge(id kit.PlaceID, s session.Summary, ok bool) (text string, wa
 func (a *App) messageLine() string {
 	m, ok := a.toasts.Line(a.ctx.Clock.Now())
 	if !ok {
+		if busy := a.busy(); busy != "" {
+			return a.styles.StatusBar.Render(kit.Fit(" "+kit.Safe(busy), a.w))
+		}
 		return a.rule()
 	}
 	if m.Error {
@@ -243,6 +246,16 @@ func (a *App) messageLine() string {
 		return a.styles.Error.Render(kit.Fit(text, a.w))
 	}
 	return a.styles.StatusBar.Render(kit.Fit(" "+m.Text, a.w))
+}
+
+// busy is what is waited for: in the place that is shown, else in another.
+func (a *App) busy() string {
+	for _, p := range append([]Place{a.place(a.at)}, a.all()...) {
+		if text := p.Busy(); text != "" {
+			return text
+		}
+	}
+	return ""
 }
 
 // hints is the last line: the keys that matter here and now.
@@ -316,6 +329,9 @@ func (a *App) strip1() string {
 	}
 	if m, on := a.toasts.Line(a.ctx.Clock.Now()); on {
 		return a.styles.StatusBar.Render(kit.Fit(" "+m.Text, a.w))
+	}
+	if busy := a.busy(); busy != "" {
+		return a.styles.StatusBar.Render(kit.Fit(" "+kit.Safe(busy), a.w))
 	}
 	return kit.Ends(" "+a.styles.Strong.Render(kit.Safe(s.Name))+"  "+sessions.Standing(s).Text()+`   ctrl+\ menu`, a.strip(s)+" ", a.w)
 }

@@ -31,6 +31,9 @@ type Place interface {
 	// Keys is the place's table of keys as it stands.
 	Keys() []kit.Binding
 	Title() string
+	// Busy says what the place waits for, "" when for nothing. It is drawn as
+	// long as it is so, unless a message stands there.
+	Busy() string
 	// Grab says that the frame's own keys go to the place as well.
 	Grab() bool
 	// Enter makes the place active, for a session ("" when there is none).

@@ -299,6 +299,67 @@ func TestUndoAsksOnce(t *testing.T) {
 	d.See("Taken back: 2 files")
 }
 
+func TestWhatWasWrittenClosesOnTheUsualKeys(t *testing.T) {
+	for _, k := range []string{"esc", "enter", "space", "q", "ctrl+c"} {
+		d, _ := approvedReview(t)
+		d.Press("A")
+		d.Advance(kit.Grace)
+		d.Press("y")
+		d.See("Written to your repository: 2 files")
+		d.Press(k)
+		d.See("Written to your repository: 2 files") // it has only just come up
+		d.Advance(kit.Grace)
+		d.Press(k)
+		d.NotSee("Written to your repository")
+		if d.Quit {
+			t.Fatalf("%s: got the workbench to leave, want the sheet to close", k)
+		}
+	}
+}
+
+func TestUInWhatWasWrittenAsksToTakeItBack(t *testing.T) {
+	d, b := approvedReview(t)
+	d.Press("A")
+	d.Advance(kit.Grace)
+	d.Press("y")
+	d.Advance(kit.Grace)
+	d.See("U take it back")
+	d.Press("U")
+	d.See("Take the newest apply back?")
+	d.NotSee("Written to your repository")
+	if got := calls(b, "Undo"); len(got) != 0 {
+		t.Fatalf("got %q, want a question first", got)
+	}
+	d.Press("y")
+	same(t, calls(b, "Undo"), "Undo a1")
+	d.Advance(kit.Grace)
+	d.See("Taken back: 2 files")
+	d.Press("space")
+	d.NotSee("Taken back", "Take the newest apply back?")
+}
+
+func TestTheSpaceBarTurnsPagesBeforeItCloses(t *testing.T) {
+	d, _ := open(t, 80, 24, nil)
+	d.Press("r", "?")
+	for n := 0; strings.Contains(d.Screen(), "below"); n++ {
+		if n > 10 {
+			t.Fatalf("got no end of the sheet:\n%s", d.Screen())
+		}
+		d.Press("space")
+		d.See("keys: review")
+	}
+	d.Press("space")
+	d.NotSee("keys: review")
+}
+
+func TestListAndDiffStandSideBySideFromAHundredColumns(t *testing.T) {
+	d, _ := open(t, 100, 30, nil)
+	d.Press("r")
+	d.See("src/store/open.go", "│ .vscode/tasks.json")
+	d.Resize(99, 30)
+	d.NotSee("│ .vscode/tasks.json")
+}
+
 func TestApplyingIsOffWithoutAnApproval(t *testing.T) {
 	d, b := inReview(t, "src/store/open.go")
 	d.Press("A")

@@ -138,13 +138,20 @@ func scrollKeys(top *int, page, total, hint int) []Binding {
 	}
 }
 
-// Sheet is text to read: help, the log, a policy.
+// Sheet is text to read: help, the log, a policy, what was written.
 type Sheet struct {
 	Head string
 	// Body gives the lines for a width; they may carry styles.
-	Body  func(w int) []string
+	Body func(w int) []string
+	// Extra are keys of its own, before those that close it. One that goes on
+	// to something else calls Close.
 	Extra []Binding
+	// Clock and Late are set for a sheet that comes up by itself: as with a
+	// question, keys are ignored for Grace after it was first drawn.
+	Clock Clock
+	Late  bool
 
+	drawn            time.Time
 	top, page, total int
 	done             bool
 }
@@ -157,6 +164,9 @@ func (s *Sheet) Done() bool { return s.done }
 
 // View draws the lines.
 func (s *Sheet) View(w, h int) []string {
+	if s.drawn.IsZero() && s.Clock != nil {
+		s.drawn = s.Clock.Now()
+	}
 	all := s.Body(w)
 	s.total, s.page = len(all), h
 	s.top = max(0, min(s.top, len(all)-h))
@@ -166,15 +176,29 @@ func (s *Sheet) View(w, h int) []string {
 // More says how many lines are above and below what was drawn last.
 func (s *Sheet) More() (above, below int) { return s.top, max(0, s.total-s.top-s.page) }
 
-// Keys closes and scrolls.
+// Keys closes and scrolls. The space bar turns the page while there is one
+// more, and closes at the end.
 func (s *Sheet) Keys() []Binding {
 	shut := func() tea.Cmd { s.done = true; return nil }
 	rows := append([]Binding{}, s.Extra...)
-	rows = append(rows, Binding{Keys: []string{"esc", "q", "enter", "?", "L", "ctrl+c"}, Show: "esc", Help: "close", Hint: 1, Do: shut})
+	keys := []string{"enter", "esc", "q", "?", "L", "ctrl+c"}
+	if _, below := s.More(); below == 0 {
+		keys = append(keys, "space")
+	}
+	rows = append(rows, Binding{Keys: keys, Show: "enter", Help: "close", Hint: 1, Do: shut})
 	if s.total > s.page {
-		rows = append(rows, scrollKeys(&s.top, s.page, s.total, 2)...)
+		rows = append(rows, scrollKeys(&s.top, s.page, s.total, 8)...)
+	}
+	if s.deaf() {
+		for i := range rows {
+			rows[i].Off = true
+		}
 	}
 	return rows
+}
+
+func (s *Sheet) deaf() bool {
+	return s.Late && (s.drawn.IsZero() || s.Clock.Now().Sub(s.drawn) < Grace)
 }
 
 // Close shuts the sheet.

@@ -1,8 +1,10 @@
 package kit
 
 import (
+	"slices"
 	"sort"
 	"strings"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 )
@@ -39,6 +41,29 @@ func KeyName(msg tea.KeyPressMsg) string {
 		return "enter"
 	}
 	return msg.String()
+}
+
+// WithoutAlt is the key that was pressed, if alt was an escape before it.
+func WithoutAlt(msg tea.KeyPressMsg) tea.KeyPressMsg {
+	msg.Mod &^= tea.ModAlt
+	if msg.Text != "" || msg.Mod&^(tea.ModShift|tea.ModCapsLock|tea.ModNumLock) != 0 || !unicode.IsPrint(msg.Code) {
+		return msg
+	}
+	// A key with alt has no text; alone, it has.
+	r := msg.Code
+	if msg.Mod&tea.ModShift != 0 {
+		if r = unicode.ToUpper(r); msg.ShiftedCode != 0 {
+			r = msg.ShiftedCode
+		}
+	}
+	msg.Text = string(r)
+	return msg
+}
+
+// Has says whether a row of the table has the key, in effect or not.
+func Has(table []Binding, msg tea.KeyPressMsg) bool {
+	name := KeyName(msg)
+	return slices.ContainsFunc(table, func(b Binding) bool { return slices.Contains(b.Keys, name) })
 }
 
 // Dispatch acts on the first row that has the key. It reports whether one had.

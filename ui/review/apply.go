@@ -15,7 +15,6 @@ func (m *Model) askApply() tea.Cmd {
 	if m.set == nil || m.jobs.has(jobPreview) || m.jobs.has(jobApply) || m.jobs.has(jobUndo) {
 		return nil
 	}
-	m.ctx.Say("comparing with your files…")
 	return m.push(job{kind: jobPreview})
 }
 
@@ -145,13 +144,20 @@ func (m *Model) applied(msg appliedMsg) tea.Cmd {
 	if !msg.Undo && len(d.Applied) > 0 {
 		lines = append(lines, "", "U takes it back, as long as the files stay as they are now.")
 	}
-	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: head, Body: func(w int) []string {
+	sheet := &kit.Sheet{Head: head, Clock: m.ctx.Clock, Late: true, Body: func(w int) []string {
 		var out []string
 		for _, l := range lines {
 			out = append(out, kit.Wrap(l, w)...)
 		}
 		return out
-	}}})
+	}}
+	if !msg.Undo && len(d.Applied) > 0 {
+		sheet.Extra = []kit.Binding{{Keys: []string{"U"}, Help: "take it back", Hint: 2, Do: func() tea.Cmd {
+			sheet.Close()
+			return m.askUndo()
+		}}}
+	}
+	m.ctx.Tell(kit.Show{Dialog: sheet})
 	return m.push(job{kind: jobLoad})
 }
 

@@ -91,7 +91,10 @@ func (m *Model) entryText(e entry, w int) string {
 	case entryFile:
 	}
 	f := &m.set.Files[e.file]
-	marks := m.unitMarks(f)
+	marks, number := 6, 9
+	if w < 50 {
+		marks, number = 4, 8 // beside the diff, the name needs the room more
+	}
 	counts := fmt.Sprintf("+%d", f.Added)
 	if f.Removed > 0 {
 		counts += fmt.Sprintf(" −%d", f.Removed)
@@ -101,7 +104,7 @@ func (m *Model) entryText(e entry, w int) string {
 	} else if f.Added+f.Removed == 0 {
 		counts = ""
 	}
-	tail := kit.Fit(marks, 6) + " " + kit.Right(counts, 9) + " " + kit.Fit(short(f.Status), 4)
+	tail := kit.Fit(m.unitMarks(f, marks), marks) + " " + kit.Right(counts, number) + " " + kit.Fit(short(f.Status), 4)
 	room := max(6, w-3-kit.Width(tail)-1)
 	return kit.Fit(" "+severityMark(f)+" "+kit.Fit(fromEnd(diffreview.SafeName(f.Path), room), room)+" "+tail, w)
 }
@@ -113,8 +116,8 @@ func severityMark(f *diffreview.File) string {
 	return " "
 }
 
-// unitMarks is one mark for each unit, or a count where they are many.
-func (m *Model) unitMarks(f *diffreview.File) string {
+// unitMarks is one mark for each unit, or a count where they are more than most.
+func (m *Model) unitMarks(f *diffreview.File, most int) string {
 	n, decided := 0, 0
 	text := ""
 	same, first := true, diffreview.Undecided
@@ -127,11 +130,11 @@ func (m *Model) unitMarks(f *diffreview.File) string {
 		if v != diffreview.Undecided {
 			decided++
 		}
-		if n <= 6 {
+		if n <= most {
 			text += m.markOf(f, v)
 		}
 	})
-	if n <= 6 {
+	if n <= most {
 		return text
 	}
 	if same && first != diffreview.Undecided {

@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -51,6 +52,14 @@ func (q *queue) has(k jobKind) bool {
 		}
 	}
 	return false
+}
+
+// fresh says that a new snapshot is being made, or will be.
+func (q *queue) fresh() bool {
+	if q.now != nil && q.now.fresh {
+		return true
+	}
+	return slices.ContainsFunc(q.wait, func(j job) bool { return j.fresh })
 }
 
 // take ends the job under way if an answer is the one that is waited for.
@@ -153,8 +162,22 @@ func (m *Model) refresh() tea.Cmd {
 	if m.id == "" || m.jobs.has(jobLoad) {
 		return nil
 	}
-	m.ctx.Say("taking a snapshot…")
 	return m.push(job{kind: jobLoad, fresh: true})
+}
+
+// Busy says what is under way, while it is.
+func (m *Model) Busy() string {
+	switch {
+	case m.jobs.has(jobApply):
+		return "writing to your files…"
+	case m.jobs.has(jobUndo):
+		return "taking the apply back…"
+	case m.jobs.has(jobPreview):
+		return "comparing with your files…"
+	case m.jobs.fresh():
+		return "taking a snapshot…"
+	}
+	return ""
 }
 
 // ready says whether a deciding key may act now, and tells why not.

@@ -15,13 +15,13 @@ const (
 	// headLines is the summary above list and diff.
 	headLines = 1
 	// wideFrom is the width at which list and diff stand side by side.
-	wideFrom = 110
+	wideFrom = 100
 )
 
 func (m *Model) listWidth() int {
 	switch {
 	case !m.narrow():
-		return min(56, m.w*2/5)
+		return max(44, min(56, m.w*2/5))
 	case m.inList:
 		return m.w
 	}

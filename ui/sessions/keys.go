@@ -153,7 +153,7 @@ func removeLines(s session.Summary) []string {
 
 func (m *Model) call(what string, do func() error) func() tea.Cmd {
 	return func() tea.Cmd {
-		m.ctx.Say(what + "…")
+		m.calls = append(m.calls, what)
 		return func() tea.Msg { return doneMsg{What: what, Err: do()} }
 	}
 }

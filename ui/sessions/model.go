@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -70,6 +71,8 @@ type Model struct {
 	lookFrame  session.Frame
 	lookCancel context.CancelFunc
 
+	calls []string // stops and removals under way
+
 	filter    kit.Input
 	filtering bool
 }
@@ -105,6 +108,12 @@ func (m *Model) Current() (session.Summary, bool) {
 		}
 	}
 	return session.Summary{}, false
+}
+
+// None says whether there is no session; known is false until the list was
+// read.
+func (m *Model) None() (none, known bool) {
+	return len(m.rows) == 0 && m.listErr == nil, m.loaded
 }
 
 // Detail is what is known of the current session.
@@ -190,6 +199,7 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	case frameMsg:
 		return m.looked(msg)
 	case doneMsg:
+		m.ended(msg.What)
 		if msg.Err != nil {
 			m.ctx.Fail(fmt.Errorf("%s: %w", msg.What, msg.Err))
 		} else {
@@ -213,6 +223,20 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		return m.move(d)
 	}
 	return nil
+}
+
+// Busy says what is under way, while it is.
+func (m *Model) Busy() string {
+	if len(m.calls) == 0 {
+		return ""
+	}
+	return m.calls[len(m.calls)-1] + "…"
+}
+
+func (m *Model) ended(call string) {
+	if i := slices.Index(m.calls, call); i >= 0 {
+		m.calls = slices.Delete(m.calls, i, i+1)
+	}
 }
 
 func (m *Model) show(msg listMsg) tea.Cmd {

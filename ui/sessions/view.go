@@ -220,9 +220,11 @@ func (m *Model) panel(w int) []string {
 	}
 	out := []string{kit.Cut(" "+st.Strong.Render(kit.Safe(s.Name))+"   "+top, w)}
 	if s.Error != "" {
+		head := "why"
 		for i, l := range kit.Wrap(kit.Safe(s.Error), max(10, w-13)) {
-			if i < 2 {
-				out = append(out, line("error", st.Danger.Render(l)))
+			if i < 3 {
+				out = append(out, line(head, st.Danger.Render(l)))
+				head = ""
 			}
 		}
 	}

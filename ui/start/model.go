@@ -96,6 +96,9 @@ func (m *Model) Grab() bool {
 	return m.creating || m.at == fieldName || m.at == fieldCommand
 }
 
+// Busy is empty: the page draws its own progress.
+func (m *Model) Busy() string { return "" }
+
 // Enter opens the page anew; a start that is under way goes on.
 func (m *Model) Enter(string) tea.Cmd {
 	if m.creating {

@@ -284,10 +284,17 @@ func (m *Model) resume() tea.Cmd {
 	}
 	m.resuming = true
 	id, size := m.id, m.size
-	m.ctx.Say("starting again in the same workspace…")
 	return func() tea.Msg {
 		return resumeMsg{Session: id, Err: m.backend.Resume(m.ctx.Base, id, nil, size)}
 	}
+}
+
+// Busy says what is under way, while it is.
+func (m *Model) Busy() string {
+	if m.resuming {
+		return "starting again in the same workspace…"
+	}
+	return ""
 }
 
 func (m *Model) resumed(msg resumeMsg) tea.Cmd {

@@ -104,5 +104,8 @@ func (m *Model) how() string {
 	return text + "."
 }
 
+// Inside says that keys go to the program, alt and all.
+func (m *Model) Inside() bool { return m.id != "" && m.mode == inside && !m.over() }
+
 // Menu says that the one-key menu is open.
 func (m *Model) Menu() bool { return m.mode == menu }

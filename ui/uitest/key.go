@@ -22,6 +22,10 @@ func Key(name string) tea.KeyPressMsg {
 			k.Mod |= tea.ModCtrl
 			name = name[5:]
 			continue
+		case strings.HasPrefix(name, "alt+") && len(name) > 4:
+			k.Mod |= tea.ModAlt
+			name = name[4:]
+			continue
 		case strings.HasPrefix(name, "shift+") && len(name) > 6:
 			k.Mod |= tea.ModShift
 			name = name[6:]
@@ -35,6 +39,10 @@ func Key(name string) tea.KeyPressMsg {
 	}
 	if name == "space" {
 		k.Code, k.Text = tea.KeySpace, " "
+		return k
+	}
+	if k.Mod == tea.ModAlt && len(name) == 1 && name[0] >= 'A' && name[0] <= 'Z' {
+		k.Code, k.Mod = rune(name[0]+32), tea.ModAlt|tea.ModShift // as a terminal without the newer protocols is read
 		return k
 	}
 	k.Code, _ = utf8.DecodeRuneInString(name)

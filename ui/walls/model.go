@@ -61,6 +61,9 @@ func (m *Model) Title() string {
 // Grab is false: the place has no field.
 func (m *Model) Grab() bool { return false }
 
+// Busy is empty: what is read is on the screen at once.
+func (m *Model) Busy() string { return "" }
+
 // Enter shows a session's layers.
 func (m *Model) Enter(id string) tea.Cmd {
 	if id != m.id {
