@@ -52,7 +52,7 @@ func (p *pen) sgr(q *sequence) {
 		for i < q.n-1 && q.sub&(1<<i) != 0 {
 			i++ // the colon-separated rest belongs to the first
 		}
-		v := q.raw(first, 0)
+		v := q.raw(first)
 		switch {
 		case v == 38 || v == 48 || v == 58:
 			c, last, ok := q.colour(first, i)
@@ -61,7 +61,7 @@ func (p *pen) sgr(q *sequence) {
 				p.set(v, c)
 			}
 		case v == 4 && i > first:
-			p.under(q.raw(first+1, 0))
+			p.under(q.raw(first + 1))
 		case i > first:
 			// no other number takes parts
 		default:
@@ -74,7 +74,7 @@ func (p *pen) sgr(q *sequence) {
 // colon parts, if any, reach up to last.
 func (q *sequence) colour(i, last int) (c uint32, end int, ok bool) {
 	colon := last > i
-	at := func(k int) int { return q.raw(i+k, 0) }
+	at := func(k int) int { return q.raw(i + k) }
 	switch at(1) {
 	case 5:
 		if !colon {

@@ -113,9 +113,9 @@ func (s *Screen) csi(q *sequence) {
 	case 'I':
 		s.tabForward(n)
 	case 'J':
-		s.eraseDisplay(q.raw(0, 0))
+		s.eraseDisplay(q.raw(0))
 	case 'K':
-		s.eraseLine(q.raw(0, 0))
+		s.eraseLine(q.raw(0))
 	case 'L':
 		s.insertLines(n)
 	case 'M':
@@ -137,21 +137,21 @@ func (s *Screen) csi(q *sequence) {
 	case 'b':
 		s.repeat(last, n)
 	case 'c':
-		if q.raw(0, 0) == 0 {
+		if q.raw(0) == 0 {
 			s.reply(da1)
 		}
 	case 'd':
 		s.moveTo(s.x, n-1)
 	case 'g':
-		s.clearTabs(q.raw(0, 0))
+		s.clearTabs(q.raw(0))
 	case 'h', 'l':
 		for i := range q.n {
-			s.setMode(q.raw(i, 0), q.final == 'h')
+			s.setMode(q.raw(i), q.final == 'h')
 		}
 	case 'm':
 		s.pen.sgr(q)
 	case 'n':
-		s.status(q.raw(0, 0))
+		s.status(q.raw(0))
 	case 'r':
 		s.region(q)
 	case 's':
@@ -166,7 +166,7 @@ func (s *Screen) csi(q *sequence) {
 func (s *Screen) csiInter(q *sequence) {
 	switch {
 	case q.inter == ' ' && q.final == 'q' && q.prefix == 0:
-		s.setShape(q.raw(0, 0))
+		s.setShape(q.raw(0))
 	case q.inter == ' ' && q.final == '@' && q.prefix == 0:
 		for y := s.top; y <= s.bot; y++ {
 			s.g.remove(y, 0, q.param(0, 1), s.pen.bg)
@@ -178,7 +178,7 @@ func (s *Screen) csiInter(q *sequence) {
 	case q.inter == '!' && q.final == 'p' && q.prefix == 0:
 		s.softReset()
 	case q.inter == '$' && q.final == 'p' && (q.prefix == 0 || q.prefix == '?'):
-		s.reportMode(q.raw(0, 0), q.prefix == '?')
+		s.reportMode(q.raw(0), q.prefix == '?')
 	}
 }
 
@@ -186,51 +186,51 @@ func (s *Screen) csiPrivate(q *sequence) {
 	switch string([]byte{q.prefix, q.final}) {
 	case "?h", "?l":
 		for i := range q.n {
-			s.setPrivateMode(q.raw(i, 0), q.final == 'h')
+			s.setPrivateMode(q.raw(i), q.final == 'h')
 		}
 	case "?J":
-		s.eraseDisplay(q.raw(0, 0))
+		s.eraseDisplay(q.raw(0))
 	case "?K":
-		s.eraseLine(q.raw(0, 0))
+		s.eraseLine(q.raw(0))
 	case "?W":
-		if q.raw(0, 0) == 5 {
+		if q.raw(0) == 5 {
 			s.tabs = nil
 			s.growTabs()
 		}
 	case "?n":
-		s.privateStatus(q.raw(0, 0))
+		s.privateStatus(q.raw(0))
 	case "?m":
-		if q.raw(0, 0) == 4 {
+		if q.raw(0) == 4 {
 			s.replyf("\x1b[>4;%dm", s.modifyKeys)
 		}
 	case ">m":
-		if q.raw(0, 0) == 4 || q.n == 0 {
-			s.modifyKeys = min(q.raw(1, 0), 2)
+		if q.raw(0) == 4 || q.n == 0 {
+			s.modifyKeys = min(q.raw(1), 2)
 		}
 	case ">n":
-		if q.raw(0, 0) == 4 {
+		if q.raw(0) == 4 {
 			s.modifyKeys = 0
 		}
 	case ">c":
-		if q.raw(0, 0) == 0 {
+		if q.raw(0) == 0 {
 			s.reply(da2)
 		}
 	case "=c":
-		if q.raw(0, 0) == 0 {
+		if q.raw(0) == 0 {
 			s.reply(da3)
 		}
 	case ">q":
-		if q.raw(0, 0) == 0 {
+		if q.raw(0) == 0 {
 			s.reply(xtversion)
 		}
 	case "?u":
 		s.replyf("\x1b[?%du", s.kitty().flags())
 	case ">u":
-		s.kitty().push(q.raw(0, 0))
+		s.kitty().push(q.raw(0))
 	case "<u":
 		s.kitty().pop(q.param(0, 1))
 	case "=u":
-		s.kitty().set(q.raw(0, 0), q.param(1, 1))
+		s.kitty().set(q.raw(0), q.param(1, 1))
 	}
 }
 

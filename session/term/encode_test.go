@@ -11,13 +11,24 @@ func TestKeyNumbersAreThoseOfTheWorkbench(t *testing.T) {
 		name      string
 		got, want rune
 	}{
-		{"up", KeyUp, uv.KeyUp}, {"left", KeyLeft, uv.KeyLeft}, {"insert", KeyInsert, uv.KeyInsert},
-		{"end", KeyEnd, uv.KeyEnd}, {"keypad enter", KeyKpEnter, uv.KeyKpEnter}, {"keypad 9", KeyKp9, uv.KeyKp9},
-		{"keypad begin", KeyKpBegin, uv.KeyKpBegin}, {"F1", KeyF1, uv.KeyF1}, {"F24", KeyF1 + 23, uv.KeyF24},
-		{"backspace", KeyBackspace, uv.KeyBackspace}, {"tab", KeyTab, uv.KeyTab}, {"enter", KeyEnter, uv.KeyEnter},
-		{"escape", KeyEscape, uv.KeyEscape}, {"shift", ModShift, rune(uv.ModShift)}, {"super", ModSuper, rune(uv.ModSuper)},
+		{"up", KeyUp, uv.KeyUp},
+		{"left", KeyLeft, uv.KeyLeft},
+		{"insert", KeyInsert, uv.KeyInsert},
+		{"end", KeyEnd, uv.KeyEnd},
+		{"keypad enter", KeyKpEnter, uv.KeyKpEnter},
+		{"keypad 9", KeyKp9, uv.KeyKp9},
+		{"keypad begin", KeyKpBegin, uv.KeyKpBegin},
+		{"F1", KeyF1, uv.KeyF1},
+		{"F24", KeyF1 + 23, uv.KeyF24},
+		{"backspace", KeyBackspace, uv.KeyBackspace},
+		{"tab", KeyTab, uv.KeyTab},
+		{"enter", KeyEnter, uv.KeyEnter},
+		{"escape", KeyEscape, uv.KeyEscape},
+		{"shift", ModShift, rune(uv.ModShift)},
+		{"super", ModSuper, rune(uv.ModSuper)},
 		{"scroll lock", ModScrollLock, rune(uv.ModScrollLock)},
-		{"wheel down", MouseWheelDown, rune(uv.MouseWheelDown)}, {"forward", MouseForward, rune(uv.MouseForward)},
+		{"wheel down", MouseWheelDown, rune(uv.MouseWheelDown)},
+		{"forward", MouseForward, rune(uv.MouseForward)},
 	} {
 		if row.got != row.want {
 			t.Errorf("%s: got %#x, want %#x", row.name, row.got, row.want)

@@ -193,12 +193,12 @@ func (k *keyReader) csi(q *sequence) {
 	case 'M', 'I', 'O', 'c', 'n', 't':
 		k.key.report = true
 	case 'R':
-		k.key.report = q.n == 2 && q.raw(0, 0) != 1 // else it may be F3
+		k.key.report = q.n == 2 && q.raw(0) != 1 // else it may be F3
 	case 'u':
 		k.kitty(q)
 	case '~':
-		if q.n == 3 && q.raw(0, 0) == 27 {
-			k.set(rune(q.raw(2, 0)), q.param(1, 1)-1)
+		if q.n == 3 && q.raw(0) == 27 {
+			k.set(rune(q.raw(2)), q.param(1, 1)-1)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (k *keyReader) kitty(q *sequence) {
 	if i+1 < q.n && q.sub&(1<<(i+1)) != 0 {
 		k.key.release = q.param(i+2, 1) == 3
 	}
-	k.set(rune(q.raw(0, 0)), mods)
+	k.set(rune(q.raw(0)), mods)
 }
 
 // set decides what a code with these modifier bits is: shift 1, alt 2, ctrl 4,

@@ -139,8 +139,10 @@ func keypad(code rune) (app byte, plain rune) {
 		n := byte(code - KeyKp0)
 		return 'p' + n, rune('0' + n)
 	case code >= KeyKpUp && code <= KeyKpBegin:
-		return 0, [...]rune{KeyUp, KeyDown, KeyLeft, KeyRight, KeyPgUp, KeyPgDown, KeyHome, KeyEnd,
-			KeyInsert, KeyDelete, KeyBegin}[code-KeyKpUp]
+		return 0, [...]rune{
+			KeyUp, KeyDown, KeyLeft, KeyRight, KeyPgUp, KeyPgDown, KeyHome, KeyEnd,
+			KeyInsert, KeyDelete, KeyBegin,
+		}[code-KeyKpUp]
 	}
 	switch code {
 	case KeyKpEnter:

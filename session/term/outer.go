@@ -125,11 +125,11 @@ func (f *Filter) csiPlain(q *sequence) {
 			f.pass(q, 1)
 		}
 	case 'J', 'K': // 3J would erase the user's scrollback
-		if q.raw(0, 0) <= 2 {
+		if q.raw(0) <= 2 {
 			f.pass(q, 1)
 		}
 	case 'g':
-		if n := q.raw(0, 0); n == 0 || n == 3 {
+		if n := q.raw(0); n == 0 || n == 3 {
 			f.tabsMoved = true
 			f.pass(q, 1)
 		}
@@ -147,12 +147,12 @@ func (f *Filter) csiPlain(q *sequence) {
 		}
 		f.pass(q, 0)
 	case 'm':
-		f.coloured = q.n != 0 && !(q.n == 1 && q.raw(0, 0) == 0)
+		f.coloured = q.n != 0 && !(q.n == 1 && q.raw(0) == 0)
 		f.ever.coloured = f.ever.coloured || f.coloured
 		f.pass(q, maxParams)
 	case 'h', 'l':
 		for i := range q.n {
-			f.ansiMode(q.raw(i, 0), q.final == 'h')
+			f.ansiMode(q.raw(i), q.final == 'h')
 		}
 	}
 }
@@ -180,9 +180,9 @@ func (f *Filter) csiInter(q *sequence) {
 		return
 	}
 	switch {
-	case q.inter == ' ' && q.final == 'q' && q.raw(0, 0) <= 6:
-		f.shaped = q.raw(0, 0) != 0
-		f.out = append(appendInt(append(f.out, "\x1b["...), q.raw(0, 0)), " q"...)
+	case q.inter == ' ' && q.final == 'q' && q.raw(0) <= 6:
+		f.shaped = q.raw(0) != 0
+		f.out = append(appendInt(append(f.out, "\x1b["...), q.raw(0)), " q"...)
 	case q.inter == ' ' && (q.final == '@' || q.final == 'A'):
 		f.out = append(appendInt(append(f.out, "\x1b["...), q.param(0, 1)), ' ', q.final)
 	case q.inter == '!' && q.final == 'p':
@@ -193,16 +193,16 @@ func (f *Filter) csiInter(q *sequence) {
 func (f *Filter) csiMode(q *sequence) {
 	switch q.final {
 	case 'J', 'K':
-		if n := q.raw(0, 0); n <= 2 {
+		if n := q.raw(0); n <= 2 {
 			f.out = append(appendInt(append(f.out, "\x1b[?"...), n), q.final)
 		}
 	case 'W':
-		if q.raw(0, 0) == 5 {
+		if q.raw(0) == 5 {
 			f.out = append(f.out, "\x1b[?5W"...)
 		}
 	case 'h', 'l':
 		for i := range q.n {
-			f.privateMode(q.raw(i, 0), q.final == 'h')
+			f.privateMode(q.raw(i), q.final == 'h')
 		}
 	}
 }

@@ -147,7 +147,7 @@ func (f *Filter) kittyKeys(q *sequence) {
 	pushed, refused := &f.pushed[f.index()], &f.refused[f.index()]
 	switch q.prefix {
 	case '>':
-		f.push(q.raw(0, 0))
+		f.push(q.raw(0))
 	case '<':
 		n := q.param(0, 1)
 		k := min(n, *refused)
@@ -157,7 +157,7 @@ func (f *Filter) kittyKeys(q *sequence) {
 			f.out = append(appendInt(append(f.out, "\x1b[<"...), n), 'u')
 		}
 	case '=':
-		flags, how := q.raw(0, 0), q.param(1, 1)
+		flags, how := q.raw(0), q.param(1, 1)
 		switch {
 		case flags > 31 || how > 3:
 		case *pushed == 0 && how != 3:
@@ -182,16 +182,16 @@ func (f *Filter) push(flags int) {
 }
 
 func (f *Filter) modifyOtherKeys(q *sequence) {
-	if q.raw(0, 0) != 4 {
+	if q.raw(0) != 4 {
 		return
 	}
-	if q.final == 'n' || q.n < 2 || q.raw(1, 0) > 2 {
+	if q.final == 'n' || q.n < 2 || q.raw(1) > 2 {
 		f.modify = false
 		f.out = append(f.out, "\x1b[>4m"...)
 		return
 	}
 	f.modify = true
-	f.out = append(appendInt(append(f.out, "\x1b[>4;"...), q.raw(1, 0)), 'm')
+	f.out = append(appendInt(append(f.out, "\x1b[>4;"...), q.raw(1)), 'm')
 }
 
 // softReset is DECSTR, in the parts that can be undone.

@@ -34,10 +34,10 @@ func (q *sequence) param(i, def int) int {
 	return int(q.params[i])
 }
 
-// raw is parameter i, or def when it is missing; zero stays zero.
-func (q *sequence) raw(i, def int) int {
+// raw is parameter i, or 0 when it is missing.
+func (q *sequence) raw(i int) int {
 	if i >= q.n || q.params[i] < 0 {
-		return def
+		return 0
 	}
 	return int(q.params[i])
 }
@@ -226,6 +226,7 @@ func (ps *parser) step(b byte, h handler) bool {
 		if b >= 0x40 {
 			ps.state = stGround
 		}
+	case stGround, stString, stStringEsc: // not in a sequence: the caller's
 	}
 	return true
 }

@@ -95,7 +95,7 @@ func (s *Screen) reportMode(n int, private bool) {
 // window answers the size reports and keeps the title stack. Everything else
 // would move the user's window, and reports of the title would type it.
 func (s *Screen) window(q *sequence) {
-	switch q.raw(0, 0) {
+	switch q.raw(0) {
 	case 11:
 		s.reply("\x1b[1t")
 	case 14:

@@ -267,8 +267,12 @@ func TestScreenAgreesWithTmuxOnRealPrograms(t *testing.T) {
 		see  string
 		keys []string // each with what must be seen after it
 	}{
-		{"vim", []string{"vim", "-u", "NONE", "-N", "-i", "NONE", "--cmd", "set ruler shortmess+=F", text}, "1,1",
-			[]string{"G", "101,1", "50G", "50,1", "5dd", "line 55", "Onew text\x1b", "new text", ":split\n", "50,8", "\x06", "line 60"}},
+		{
+			"vim",
+			[]string{"vim", "-u", "NONE", "-N", "-i", "NONE", "--cmd", "set ruler shortmess+=F", text},
+			"1,1",
+			[]string{"G", "101,1", "50G", "50,1", "5dd", "line 55", "Onew text\x1b", "new text", ":split\n", "50,8", "\x06", "line 60"},
+		},
 		{"less", []string{"less", text}, "line 1 ", []string{" ", "line 20", "G", "漢字", "b", "line 70", "g", "line 1 of", "/line 33\n", "line 33"}},
 		{"bash", []string{"bash", "--norc", "--noprofile", "-c", "for i in 1 2 3; do echo -e \"\\e[3${i}mcolour $i\\e[0m\"; done; ls -C --color=always /usr; seq 1 30; read x"}, "30", nil},
 		{"htop", []string{"htop", "-d", "100"}, "F1Help", nil},

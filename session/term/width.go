@@ -2,6 +2,7 @@ package term
 
 import (
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/clipperhouse/displaywidth"
@@ -67,8 +68,9 @@ func fits(text string, w int) string {
 	if measured(text) == w {
 		return text
 	}
-	for _, r := range text {
-		one := string(r)
+	if text != "" {
+		first, _ := utf8.DecodeRuneInString(text)
+		one := string(first)
 		switch measured(one) {
 		case w:
 			return one
@@ -77,7 +79,6 @@ func fits(text string, w int) string {
 				return one + " "
 			}
 		}
-		break
 	}
 	return string(replacement) + "  "[:w-1]
 }
