@@ -265,6 +265,12 @@ func (h *Host) seedHome(dir string, own *workspace.Owner, p *Prepared, agentName
 			}
 		}
 	}
+	// Tests that make repositories of their own need an author too.
+	if text := gitIdentity(p.Repo.Identity()); text != "" {
+		if err := write(0o600)(filepath.Join(dir, ".gitconfig"), []byte(text)); err != nil {
+			return err
+		}
+	}
 	return seedFiles(dir, p.Seed, h.Home, write(0o600))
 }
 
@@ -277,3 +283,19 @@ func include(p *policy.Policy) []string {
 
 // branchName is a branch as people write it.
 func branchName(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }
+
+// gitIdentity is a git configuration that names an author and nothing else.
+func gitIdentity(name, email string) string {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\x00", "", "\r", "")
+	text := ""
+	if name != "" {
+		text += "\tname = \"" + quote.Replace(name) + "\"\n"
+	}
+	if email != "" {
+		text += "\temail = \"" + quote.Replace(email) + "\"\n"
+	}
+	if text == "" {
+		return ""
+	}
+	return "[user]\n" + text
+}

@@ -20,7 +20,7 @@ func TestCutterKeepsHeadAndTailAndSaysWhatIsMissing(t *testing.T) {
 		{name: "no limit", limit: 0, in: []string{strings.Repeat("x", 100)}, want: strings.Repeat("x", 100), chars: 100},
 		{name: "one character", limit: 1, in: []string{"xyz"}, want: "x\n[fumehood: 2 characters left out here]\n", chars: 3, omitted: 2},
 		{name: "split character", limit: 10, in: []string{"\xc3", "\xa9!"}, want: "é!", chars: 2},
-		{name: "control characters show", limit: 40, in: []string{"a\x1b[2J\x07\x7f\u202eb\r\nc\rd"}, want: "a␛[2J␇␡<U+202E>b\nc␍d", chars: 13},
+		{name: "control characters show", limit: 40, in: []string{"a\x1b[2J\x07\x7f\u202eb\r\nc\rd"}, want: "a␛[2J␇␡<U+202E>b\nc␍d", chars: 14},
 		{name: "broken utf-8 at the end", limit: 9, in: []string{"a\xe2\x82"}, want: "a\ufffd\ufffd", chars: 3},
 	}
 	for _, tt := range tests {

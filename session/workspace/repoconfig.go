@@ -26,3 +26,11 @@ func (r *Repo) HooksPath() string {
 	}
 	return v
 }
+
+// Identity is the author that the account's git would name in this repository;
+// either part may be "".
+func (r *Repo) Identity() (name, email string) {
+	name, _ = r.config.get("user.name")
+	email, _ = r.config.get("user.email")
+	return name, email
+}
