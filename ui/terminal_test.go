@@ -287,3 +287,70 @@ func TestASessionThatHasNoScreenAnyMoreSaysSo(t *testing.T) {
 	d.Press("R")
 	same(t, calls(b, "Resume"), `Resume c3 [] 80x19`)
 }
+
+// The line under the last screen takes a line of it: of those that are empty.
+func TestTheLastScreenKeepsItsFirstLine(t *testing.T) {
+	blank := func(first string) []string {
+		out := make([]string, 19)
+		out[0] = first
+		return out
+	}
+	d, b := open(t, 80, 24, func(b *uitest.Backend, o *ui.Options) {
+		o.Place, o.Session = "terminal", "c3"
+		b.Screens["c3"] = session.Frame{Gen: 2, Cols: 80, Rows: 19, Lines: blank("$ kill -SEGV $$"), CursorY: 1, Ended: true, State: session.StateExited}
+		for i := range b.Rows {
+			if b.Rows[i].ID == "c3" {
+				b.Rows[i].ExitCode, b.Rows[i].Signal = nil, "SIGSEGV"
+			}
+		}
+	})
+	d.See("$ kill -SEGV $$", "■ SIGSEGV.  Its last screen stays")
+	b.With(func(b *uitest.Backend) {
+		f := b.Screens["c3"]
+		f.Lines[18] = "the very last line"
+		b.Screens["c3"] = f
+	})
+	d.Press("esc", "enter")
+	d.See("the very last line")
+	d.NotSee("$ kill -SEGV $$")
+}
+
+// How it ended is known a moment after the last picture.
+func TestAnEndIsReadAgainUntilItIsWrittenDown(t *testing.T) {
+	d, b := inTerminal(t)
+	b.With(func(b *uitest.Backend) {
+		f := b.Screens["a1"]
+		f.Gen, f.Ended, f.State = f.Gen+1, true, session.StateLimit
+		b.Screens["a1"] = f
+	})
+	d.Settle()
+	d.See("It has ended; how, is being written down.", "Shall I run the migration?")
+	b.With(func(b *uitest.Backend) {
+		b.Rows[0].Live, b.Rows[0].State = false, session.StateLimit
+		b.Rows[0].Limit = &session.Limit{Name: "memory", Value: "4GiB", Used: "4.1GiB"}
+	})
+	d.Advance(200_000_000)
+	d.See("! memory 4GiB (used 4.1GiB).  Its last screen stays", "Shall I run the migration?")
+}
+
+func TestTheOldestLineAndAHitAreNeverBehindTheFoot(t *testing.T) {
+	d, b := inTerminal(t)
+	b.With(func(b *uitest.Backend) {
+		f := b.Screens["a1"]
+		f.Gen++
+		f.Lines = nil
+		for i := range 19 {
+			f.Lines = append(f.Lines, fmt.Sprintf("row %d.", i))
+		}
+		f.CursorY = 18
+		b.Screens["a1"] = f
+	})
+	d.Settle()
+	d.Press(`ctrl+\`, "[")
+	d.See("row 18.", "scrolled back 0 of 120")
+	d.NotSee("row 0.")
+	d.Press("g")
+	d.See("row 0.")
+	d.Press("G", "/", "r", "o", "w", "space", "0", ".", "enter")
+	d.See("row 0.")
+}

@@ -17,6 +17,9 @@ import (
 	"fumehood/ui/kit"
 )
 
+// endedAfter is how long it waits for the record of one that has just ended.
+const endedAfter = 150 * time.Millisecond
+
 // retryAfter is how long the pane waits before it asks a session again that
 // did not answer.
 const retryAfter = time.Second
@@ -245,7 +248,11 @@ func (m *Model) judge(msg detailMsg) tea.Cmd {
 		m.ended, m.err = &msg.Detail.Summary, nil
 		return nil
 	}
-	return m.ctx.Clock.After(retryAfter, retryMsg{Gen: m.gen})
+	wait := retryAfter
+	if m.have && m.frame.Ended {
+		wait = endedAfter
+	}
+	return m.ctx.Clock.After(wait, retryMsg{Gen: m.gen})
 }
 
 // tellRequests names what the inside asked of the outer terminal. Nothing of

@@ -30,11 +30,7 @@ func (m *Model) View(w, h int) (string, *tea.Cursor) {
 	foot := m.foot(w)
 	room := max(1, h-len(foot))
 	lines := m.frame.Lines
-	cut := max(0, len(lines)-room)
-	if m.frame.CursorOn && len(foot) == 0 {
-		// A picture taller than the pane: keep the line with the cursor.
-		cut = min(cut, max(0, m.frame.CursorY-room+1))
-	}
+	cut := m.above(room, len(foot) > 0)
 	out := make([]string, 0, h)
 	for i := cut; i < len(lines) && len(out) < room; i++ {
 		l := kit.SafeLine(lines[i])
@@ -50,6 +46,30 @@ func (m *Model) View(w, h int) (string, *tea.Cursor) {
 		out = append(out, foot...)
 	}
 	return strings.Join(out, "\n"), m.cursor(w, room, cut)
+}
+
+// above is how many lines of a picture taller than the room for it are left out
+// at its top; the others are left out at its end.
+func (m *Model) above(room int, foot bool) int {
+	lines, last := m.frame.Lines, len(m.frame.Lines)
+	scrolled := m.mode == scrolling || m.mode == searching
+	switch {
+	case scrolled && m.found >= 0:
+		// The line that was searched for is in the picture.
+		return max(0, min(last-room, m.found))
+	case scrolled && m.frame.Scrollback > 0 && m.frame.Offset >= m.frame.Scrollback:
+		return 0 // the oldest line, which nothing else would show
+	case m.over() || foot && m.frame.Offset == 0:
+		// A program's last words are at the top of an empty screen.
+		for last > 0 && strings.TrimSpace(ansi.Strip(lines[last-1])) == "" && last > m.frame.CursorY+1 {
+			last--
+		}
+	}
+	cut := max(0, last-room)
+	if m.frame.CursorOn && !foot {
+		cut = min(cut, max(0, m.frame.CursorY-room+1)) // the line with the cursor stays
+	}
+	return cut
 }
 
 func (m *Model) cursor(w, room, cut int) *tea.Cursor {
@@ -89,7 +109,7 @@ func (m *Model) foot(w int) []string {
 // how says how the session ended.
 func (m *Model) how() string {
 	if m.ended == nil {
-		return "The session has ended."
+		return "It has ended; how, is being written down."
 	}
 	s := *m.ended
 	how := kit.Standing{State: string(s.State), Signal: s.Signal, Exit: s.ExitCode}
