@@ -262,7 +262,7 @@ func (t *taker) missing() error {
 }
 
 // read looks at the bytes of every candidate, in order of paths, so that what
-// a limit leaves out does not depend on the order of the file system.
+// a limit leaves out hardly depends on the order of the file system.
 func (t *taker) read() error {
 	slices.SortFunc(t.candidates, func(a, b candidate) int { return cmp.Compare(a.path, b.path) })
 	var (

@@ -156,16 +156,12 @@ func cleanURL(s string) (string, bool) {
 	}
 	if !strings.Contains(s, "://") {
 		// A path, or ssh's short form [user@]host:path.
-		host, path, ok := strings.Cut(s, ":")
-		if !ok || strings.Contains(host, "/") {
+		at := strings.IndexByte(s, '@')
+		if at < 0 || strings.Contains(s[:at], "/") {
 			return s, true
 		}
-		user, name, has := strings.Cut(host, "@")
-		if !has {
-			return s, true
-		}
-		user, _, _ = strings.Cut(user, ":")
-		return user + "@" + name + ":" + path, true
+		user, _, _ := strings.Cut(s[:at], ":")
+		return user + s[at:], true
 	}
 	u, err := url.Parse(s)
 	if err != nil {
