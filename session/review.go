@@ -337,7 +337,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	case res.ID == "":
 		return out, fmt.Errorf("the repository has all that is approved already; %w", ErrNothing)
 	}
-	return out, d.AppendEvent(time.Now(), "applied", fmt.Sprintf("%d paths", len(out.Applied)), map[string]any{
+	return out, d.AppendEvent(time.Now(), "applied", countOf(out.Applied), map[string]any{
 		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied, "conflicts": out.Conflicts, "skipped": out.Skipped,
 		"targets": targets,
 	})
@@ -356,6 +356,14 @@ func knownRules(names []string) error {
 		}
 	}
 	return nil
+}
+
+// countOf says how many paths there are.
+func countOf(paths []string) string {
+	if len(paths) == 1 {
+		return "1 path"
+	}
+	return fmt.Sprintf("%d paths", len(paths))
 }
 
 // without gives the entries of more whose path was not said before: why --all
@@ -513,7 +521,7 @@ func (h *Host) Undo(ctx context.Context, d store.Dir, repo string) (Applied, err
 	if len(res.Conflicts) > 0 {
 		return out, ErrConflict
 	}
-	return out, d.AppendEvent(time.Now(), "undone", fmt.Sprintf("%d paths", len(out.Applied)), map[string]any{
+	return out, d.AppendEvent(time.Now(), "undone", countOf(out.Applied), map[string]any{
 		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied,
 	})
 }

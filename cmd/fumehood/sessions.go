@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -199,9 +200,10 @@ func printEvents(w io.Writer, d store.Dir, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	lines := json.NewEncoder(w)
 	for _, e := range events {
 		if asJSON {
-			if err := printJSON(w, e); err != nil {
+			if err := lines.Encode(e); err != nil {
 				return err
 			}
 			continue
