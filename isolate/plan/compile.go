@@ -73,7 +73,10 @@ func Compile(in Input) (*Plan, error) {
 	p.add(system(in.Host)...)
 	p.add(etc(in)...)
 	p.add(private(in)...)
-	p.add(readOnly(ro)...)
+	files, folders := readOnly(ro)
+	p.add(files...)
+	p.add(seal(in.Workspace.Inside, ro)...)
+	p.add(folders...)
 	p.add(Step{Do: Bind, Target: rel(in.Workspace.Inside), Source: in.Workspace.Host, FD: in.Workspace.FD, Dev: in.Workspace.Dev, Ino: in.Workspace.Ino})
 	p.add(Step{Do: Bind, Target: rel(Home), Source: in.Home.Host, FD: in.Home.FD, Dev: in.Home.Dev, Ino: in.Home.Ino})
 	p.add(Step{Do: Bind, Target: rel(Canary), Source: in.Canary.Host, FD: in.Canary.FD, Dev: in.Canary.Dev, Ino: in.Canary.Ino})
@@ -156,16 +159,45 @@ func private(in Input) []Step {
 // Devices is every device node inside.
 func Devices() []string { return []string{"null", "zero", "full", "random", "urandom", "tty"} }
 
-func readOnly(places []Place) []Step {
-	var steps []Step
+// readOnly is what of the host goes in read-only. Files first: a folder that
+// holds one covers it.
+func readOnly(places []Place) (files, folders []Step) {
 	for _, pl := range places {
 		s := Step{Do: Overlay, Target: rel(pl.Inside), Source: pl.Host, FD: pl.FD, Dev: pl.Dev, Ino: pl.Ino}
 		if pl.File {
 			s.Do, s.Mode = Copy, 0o644
+			files = append(files, s)
+			continue
 		}
-		steps = append(steps, s)
+		folders = append(folders, s)
 	}
-	return steps
+	return files, folders
+}
+
+// seal makes the folders above a workspace that lies in a place which is
+// private and writable inside, such as /tmp, read-only: agents look for
+// instructions in every folder above, and nothing written there comes back.
+func seal(workspace string, ro []Place) []Step {
+	for _, private := range []string{"/tmp", "/var/tmp", "/dev/shm", "/run"} {
+		below, ok := under(workspace, private)
+		if !ok {
+			continue
+		}
+		first, _, deeper := strings.Cut(below, "/")
+		if !deeper {
+			return nil // what is above it is the private place itself
+		}
+		top := private + "/" + first
+		// Where something is mounted a folder must be there before.
+		steps := []Step{{Do: Dir, Target: rel(workspace), Mode: 0o755}}
+		for _, pl := range ro {
+			if within(pl.Inside, top) && !pl.File {
+				steps = append(steps, Step{Do: Dir, Target: rel(pl.Inside), Mode: 0o755})
+			}
+		}
+		return append(steps, Step{Do: ReadOnly, Target: rel(top)})
+	}
+	return nil
 }
 
 // rules grants what the steps bring in. Network rights are not handled: the

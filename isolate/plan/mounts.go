@@ -44,7 +44,7 @@ func Expected(steps []Step) []Mount {
 		case Proc:
 			m.Type = "proc"
 		case ReadOnly:
-			m.Type, m.RO = "proc", true
+			m.RO = true // of the type of what it covers
 		}
 		out = append(out, m)
 	}

@@ -31,11 +31,12 @@ func flock(path string, how int) (func(), error) {
 // flockFile takes an open file's lock until the file is closed.
 func flockFile(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX) }
 
-// locked tells whether a process holds the lock of a file.
+// locked tells whether a process holds the lock of a file. A lock that can't be
+// looked at counts as held: what nobody may hold can be removed.
 func locked(path string) bool {
 	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return false
+		return !errors.Is(err, unix.ENOENT)
 	}
 	defer unix.Close(fd)
 	return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) != nil

@@ -1,7 +1,6 @@
 package supervisor
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -29,8 +28,11 @@ func confine(dir store.Dir) error {
 		return &layer.Error{Layer: layer.Identity, Op: "make the supervisor non-dumpable", Err: err}
 	}
 	abi, err := ll.LandlockGetABIVersion()
-	if err != nil || abi < 1 {
-		return &layer.Error{Layer: layer.Landlock, Op: "confine the supervisor", Err: fmt.Errorf("landlock is not to be had: %w", err)}
+	if err == nil && abi < 1 {
+		err = unix.EOPNOTSUPP
+	}
+	if err != nil {
+		return &layer.Error{Layer: layer.Landlock, Op: "confine the supervisor", Err: err}
 	}
 	write := landlock.AccessFSSet(ll.AccessFSWriteFile | ll.AccessFSRemoveDir | ll.AccessFSRemoveFile |
 		ll.AccessFSMakeChar | ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSock |

@@ -22,12 +22,20 @@ const socketName = "sock"
 // maxClients bounds the connections served at once.
 const maxClients = 64
 
+// acceptAgain is the pause after a connection could not be taken.
+const acceptAgain = 100 * time.Millisecond
+
 func (s *supervisor) serve(l *net.UnixListener) {
 	slots := make(chan struct{}, maxClients)
 	for {
 		c, err := l.AcceptUnix()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil { // no descriptor left, say: the session must stay reachable
+			s.log.Printf("accept: %v", err)
+			time.Sleep(acceptAgain)
+			continue
 		}
 		if err := checkPeer(c); err != nil {
 			s.log.Printf("refused a connection: %v", err)
