@@ -166,6 +166,6 @@ func (b *bench) carryOut(ctx context.Context, gs []goal, rules dirRules, begin b
 	if err != nil && t.state != recMoved && t.state != recDone {
 		return Result{}, err
 	}
-	res.ID, res.Notes, res.Applied, res.Written = t.ID, notes, applied(p.already, moves), applied(nil, moves)
+	res.ID, res.Notes, res.Applied, res.Written = t.ID, append(notes, t.left...), applied(p.already, moves), applied(nil, moves)
 	return res, err
 }

@@ -407,6 +407,20 @@ func TestReplacedRepositoryIsRefused(t *testing.T) {
 	}
 }
 
+func TestReplacedPlainFolderIsRefused(t *testing.T) {
+	s := newSite(t)
+	s.write("a", "0", 0o644)
+	o := s.options()
+	must(t, os.Rename(s.repo, s.repo+"-before"))
+	must(t, os.Mkdir(s.repo, 0o755))
+	s.write("a", "0", 0o644)
+	var moved *MovedError
+	if _, err := Apply(context.Background(), o, []Target{{Path: "a", Base: s.store.file("0"), Want: s.store.file("1")}}); !errors.As(err, &moved) {
+		t.Errorf("got %v, want a MovedError", err)
+	}
+	s.wantFile("a", "0", 0o644)
+}
+
 func TestGitFolderUnderAnotherNameIsRefused(t *testing.T) {
 	s := newSite(t)
 	must(t, os.Mkdir(s.repo+"/gd", 0o755))

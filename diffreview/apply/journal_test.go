@@ -49,6 +49,28 @@ func TestTornJournalIsReadUpToItsLastWholeLine(t *testing.T) {
 	}
 }
 
+func TestRecoverContinuesATornJournal(t *testing.T) {
+	s := crashSite(t)
+	before := s.snap()
+	if step := s.crash("apply", 30, false); step == "" {
+		t.Fatal("apply came to its end, want it killed")
+	}
+	f, err := os.OpenFile(s.journal+"/000001.jsonl", os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	_, err = f.WriteString(`{"version":1,"rec`)
+	must(t, err)
+	must(t, f.Close())
+	rec, err := Recover(context.Background(), s.options())
+	if err != nil || len(rec.RolledBack) != 1 {
+		t.Fatalf("got %+v, %v, want it rolled back", rec, err)
+	}
+	s.wantSame(before)
+	h, err := History(s.journal)
+	if err != nil || len(h) != 1 || h[0].State != recRolledBack {
+		t.Errorf("history: got %+v, %v, want one that was rolled back", h, err)
+	}
+}
+
 func TestDamagedJournalIsRefused(t *testing.T) {
 	data := journalBytes(t)
 	lines := bytes.SplitAfter(data, []byte{'\n'})

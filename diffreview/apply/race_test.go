@@ -422,3 +422,115 @@ func TestFolderThatBecomesASymlinkIsNeverFollowed(t *testing.T) {
 		}
 	}
 }
+
+func TestTwoEditsDuringOneSwapAreBothKept(t *testing.T) {
+	// One before the swap, which displaces it, one on top of what was swapped
+	// in; at the same path, in place.
+	for _, second := range []string{"check", "back", "swap back", "check back"} {
+		s := crashSite(t)
+		o := s.options()
+		write := func(data string) {
+			must(t, os.WriteFile(s.repo+"/mod", []byte(data), 0o644))
+		}
+		swapped, wrote := "", false
+		o.Fault = func(step string) {
+			switch name, arg, _ := strings.Cut(step, " "); {
+			case name == "swap" && arg != "back mod" && swapped == "":
+				// Which move it is shows by what the swap makes of the edit.
+				data, err := os.ReadFile(s.repo + "/mod")
+				must(t, err)
+				if _, err := os.Lstat(s.tempOf("mod")); err == nil && string(data) == "old" {
+					swapped = arg
+					write("edit one")
+				}
+			case !wrote && swapped != "" && (step == second+" "+swapped || step == second+" mod"):
+				wrote = true
+				write("edit two")
+			}
+		}
+		res, err := Apply(context.Background(), o, crashTargets(s.store))
+		must(t, err)
+		if swapped == "" || !wrote {
+			t.Fatalf("second at %q: the edits were not made", second)
+		}
+		for _, data := range []string{"edit one", "edit two"} {
+			if second == "check back" && data == "edit one" {
+				continue // back at its place, and then overwritten by its writer
+			}
+			if !s.contains(data) {
+				t.Errorf("second at %q: %q is lost: %+v", second, data, res)
+			}
+		}
+		if len(res.Conflicts) == 0 {
+			t.Errorf("second at %q: got no conflict", second)
+		}
+	}
+}
+
+// tempOf gives the temporary name that the running apply has for a path, from
+// its journal.
+func (s *site) tempOf(path string) string {
+	s.t.Helper()
+	j, err := readJournals(s.journal)
+	must(s.t, err)
+	for _, m := range j.txns[len(j.txns)-1].moves {
+		if m.Path == path {
+			return filepath.Join(s.repo, m.Temp)
+		}
+	}
+	s.t.Fatalf("no move of %q", path)
+	return ""
+}
+
+func TestDisplacedFileThatIsEditedUnderItsTemporaryNameStays(t *testing.T) {
+	s := newSite(t)
+	s.write("mod", "old", 0o644)
+	o := s.options()
+	temp := ""
+	o.Fault = func(step string) {
+		if step == "moved" {
+			temp = s.tempOf("mod")
+			must(t, os.WriteFile(temp, []byte(mark), 0o644))
+		}
+	}
+	res, err := Apply(context.Background(), o, []Target{{Path: "mod", Base: s.store.file("old"), Want: s.store.file("new")}})
+	must(t, err)
+	if len(res.Notes) != 1 || !strings.Contains(res.Notes[0].Why, filepath.Base(temp)) {
+		t.Errorf("notes: got %+v, want the name of what is left", res.Notes)
+	}
+	s.wantFile("mod", "new", 0o644)
+	if got, err := os.ReadFile(temp); err != nil || string(got) != mark {
+		t.Errorf("got %q, %v, want the edit kept", got, err)
+	}
+	h, err := History(s.journal)
+	must(t, err)
+	if len(h) != 1 || len(h[0].Left) != 1 || !strings.Contains(h[0].Left[0].Why, filepath.Base(temp)) {
+		t.Errorf("history: got %+v, want the name of what is left", h)
+	}
+}
+
+func TestEditSeenBeforeTheSwapIsNeverCovered(t *testing.T) {
+	for _, want := range []string{"new", ""} {
+		s := newSite(t)
+		s.write("mod", "old", 0o644)
+		tg := Target{Path: "mod", Base: s.store.file("old")}
+		if want != "" {
+			tg.Want = s.store.file(want)
+		}
+		o := s.options()
+		moved := ""
+		o.Fault = func(step string) {
+			switch {
+			case step == "commit":
+				must(t, os.WriteFile(s.repo+"/mod", []byte(mark), 0o644))
+			case strings.HasPrefix(step, "swap"), strings.HasPrefix(step, "take"):
+				moved = step
+			}
+		}
+		res, err := Apply(context.Background(), o, []Target{tg})
+		if err != nil || len(res.Conflicts) != 1 || moved != "" {
+			t.Errorf("got %+v, %v, step %q, want a conflict before anything is moved", res, err, moved)
+		}
+		s.wantFile("mod", mark, 0o644)
+	}
+}

@@ -215,7 +215,7 @@ func (t *txn) take(r record) error {
 		if len(t.moves) != t.Moves {
 			return fmt.Errorf("%d moves, announced were %d", len(t.moves), t.Moves)
 		}
-	case recRolledBack:
+	case recRolledBack, recDone:
 		t.left, t.why = r.Left, r.Why
 	}
 	t.state = r.Record

@@ -54,6 +54,14 @@ func (b *bench) run(ctx context.Context, t *txn, from Store) (notes, conflicts [
 		made, err = b.moveAll(ctx, t, st)
 	}
 	if err == nil {
+		// The names have to last before the record that says that they do: a
+		// power cut between the two would leave a mix.
+		b.fault("sync moved")
+		if err = b.syncNames(t); err != nil {
+			err = fmt.Errorf("sync the folders: %w", err)
+		}
+	}
+	if err == nil {
 		b.fault("moved")
 		err = w.mark(record{Record: recMoved})
 	}
