@@ -178,6 +178,8 @@ func (a *App) do(i kit.Intent) tea.Cmd {
 		}
 	case kit.Show:
 		a.dialogs = append(a.dialogs, i.Dialog)
+	case kit.Changed:
+		return a.sessions.Reload()
 	case kit.Leave:
 		a.left = true
 		return tea.Quit

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -148,7 +149,7 @@ func TestOneRequestForAPictureAtATime(t *testing.T) {
 			f.Lines = []string{fmt.Sprint("line ", i)}
 			b.Screens["a1"] = f
 		})
-		d.Settle()
+		d.Advance(40 * time.Millisecond)
 	}
 	d.See("line 49")
 	if n := b.Blocked(); n != 1 {
@@ -159,6 +160,42 @@ func TestOneRequestForAPictureAtATime(t *testing.T) {
 	if n := b.Blocked(); n != 0 {
 		t.Fatalf("got %d requests while the pane is not shown, want none", n)
 	}
+}
+
+// A flood makes a picture of every moment new: without a bound the workbench
+// would do nothing but draw them.
+func TestAFloodIsDrawnAtMostThirtyTimesASecond(t *testing.T) {
+	d, b := inTerminal(t)
+	seen := map[string]bool{}
+	for i := range 1000 { // one a millisecond
+		b.With(func(b *uitest.Backend) {
+			f := b.Screens["a1"]
+			f.Gen++
+			f.Lines = []string{fmt.Sprintf("line %d.", i)}
+			b.Screens["a1"] = f
+		})
+		d.Advance(time.Millisecond)
+		seen[strings.Split(d.Screen(), "\n")[3]] = true
+	}
+	if n := len(seen); n < 25 || n > 40 {
+		t.Fatalf("got %d pictures in a second of flood, want some 30", n)
+	}
+	d.Advance(40 * time.Millisecond)
+	d.See("line 999.")
+}
+
+// What the picture says of the state is in the line of places at once.
+func TestAStateThatThePictureTellsIsReadAtOnce(t *testing.T) {
+	d, b := inTerminal(t)
+	b.With(func(b *uitest.Backend) {
+		b.Rows[0].State = session.StateRunning
+		f := b.Screens["a1"]
+		f.Gen, f.State = f.Gen+1, session.StateRunning
+		b.Screens["a1"] = f
+	})
+	d.Settle()
+	d.See("▶ running")
+	d.NotSee("2 terminal ●")
 }
 
 func TestAPictureOfAnotherSessionIsDropped(t *testing.T) {

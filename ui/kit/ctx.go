@@ -60,13 +60,17 @@ type Say struct {
 // Show puts a dialog on the stack.
 type Show struct{ Dialog Dialog }
 
+// Changed has the list of sessions read again: one stands otherwise by now.
+type Changed struct{}
+
 // Leave ends the workbench; sessions go on.
 type Leave struct{}
 
-func (Open) intent()  {}
-func (Say) intent()   {}
-func (Show) intent()  {}
-func (Leave) intent() {}
+func (Open) intent()    {}
+func (Say) intent()     {}
+func (Show) intent()    {}
+func (Leave) intent()   {}
+func (Changed) intent() {}
 
 // Ctx is what a place gets from the frame. It belongs to the program's one
 // Update goroutine; a Cmd may use only Base.

@@ -18,8 +18,12 @@ import (
 	"fumehood/ui/kit"
 )
 
-// refreshEvery is how often the list is asked for while the workbench is open.
-const refreshEvery = time.Second
+// refreshEvery is how often the list is read while it is looked at, and
+// restEvery while another place is. What a place sees for itself it tells.
+const (
+	refreshEvery = time.Second
+	restEvery    = 5 * time.Second
+)
 
 type (
 	listMsg struct {
@@ -41,6 +45,7 @@ type (
 		Err     error
 	}
 	tickMsg struct{ Gen int }
+	lookMsg struct{ Gen int } // time for the next frame of the quick look
 	doneMsg struct {
 		What string
 		Err  error
@@ -58,6 +63,7 @@ type Model struct {
 	listErr error
 	all     bool
 	current string // ID under the cursor; the session of the workbench
+	active  bool
 	wanted  string // ID or name to go to as soon as the list has it
 	list    kit.List
 	drawn   int // rows of the table when it was drawn last
@@ -69,6 +75,7 @@ type Model struct {
 	look       bool
 	lookGen    int
 	lookFrame  session.Frame
+	lookPace   kit.Pace
 	lookCancel context.CancelFunc
 
 	calls []string // stops and removals under way
@@ -79,7 +86,7 @@ type Model struct {
 
 // New is the place over a backend; want names the session to begin with.
 func New(ctx *kit.Ctx, b Backend, want string) *Model {
-	return &Model{ctx: ctx, backend: b, wanted: want, order: map[string]int{}}
+	return &Model{ctx: ctx, backend: b, wanted: want, order: map[string]int{}, active: true}
 }
 
 // Title is the place's name.
@@ -93,12 +100,19 @@ func (m *Model) Init() tea.Cmd { return m.reload() }
 
 // Enter shows the place. The rows are put in order: what waits comes first.
 func (m *Model) Enter(string) tea.Cmd {
+	m.active = true
 	m.sortNow()
 	return m.reload()
 }
 
 // Exit leaves the place.
-func (m *Model) Exit() { m.stopLook() }
+func (m *Model) Exit() {
+	m.active = false
+	m.stopLook()
+}
+
+// Reload reads the list now.
+func (m *Model) Reload() tea.Cmd { return m.reload() }
 
 // Current is the session of the workbench, if there is one.
 func (m *Model) Current() (session.Summary, bool) {
@@ -198,6 +212,10 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		}
 	case frameMsg:
 		return m.looked(msg)
+	case lookMsg:
+		if m.look && msg.Gen == m.lookGen {
+			return m.nextLook()
+		}
 	case doneMsg:
 		m.ended(msg.What)
 		if msg.Err != nil {
@@ -240,7 +258,11 @@ func (m *Model) ended(call string) {
 }
 
 func (m *Model) show(msg listMsg) tea.Cmd {
-	next := m.ctx.Clock.After(refreshEvery, tickMsg{Gen: m.gen})
+	wait := restEvery
+	if m.active {
+		wait = refreshEvery
+	}
+	next := m.ctx.Clock.After(wait, tickMsg{Gen: m.gen})
 	if msg.Err != nil {
 		if m.listErr == nil || m.listErr.Error() != msg.Err.Error() {
 			m.ctx.Fail(fmt.Errorf("list sessions: %w", msg.Err))
@@ -384,6 +406,9 @@ func (m *Model) looked(msg frameMsg) tea.Cmd {
 	m.lookFrame = msg.Frame
 	if msg.Frame.Ended {
 		return nil
+	}
+	if wait := m.lookPace.Wait(m.ctx.Clock.Now()); wait > 0 {
+		return m.ctx.Clock.After(wait, lookMsg{Gen: m.lookGen})
 	}
 	return m.nextLook()
 }

@@ -43,6 +43,7 @@ type (
 		Err     error
 	}
 	retryMsg  struct{ Gen int }
+	paceMsg   struct{ Gen int }
 	resumeMsg struct {
 		Session string
 		Err     error
@@ -84,6 +85,8 @@ type Model struct {
 	gen    int // of the one outstanding request for a frame
 	cancel context.CancelFunc
 	asked  int // requests of the inside already told
+
+	pace kit.Pace
 
 	in     queue
 	inGen  int
@@ -179,6 +182,10 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 			return nil
 		}
 		return m.show(msg)
+	case paceMsg:
+		if msg.Gen == m.gen {
+			return m.ask(m.frame.Gen)
+		}
 	case retryMsg:
 		if msg.Gen == m.gen {
 			return m.again()
@@ -216,6 +223,9 @@ func (m *Model) show(msg frameMsg) tea.Cmd {
 		return m.loadDetail()
 	}
 	m.err, m.ended = nil, nil
+	if m.have && m.frame.State != msg.Frame.State {
+		m.ctx.Tell(kit.Changed{})
+	}
 	m.frame, m.have = msg.Frame, true
 	if m.mode == scrolling || m.mode == searching {
 		// The supervisor holds the view within what there is.
@@ -228,6 +238,10 @@ func (m *Model) show(msg frameMsg) tea.Cmd {
 	if m.offset > 0 {
 		// Scrolled back, the view stands still: nothing moves under the eye.
 		return nil
+	}
+	if wait := m.pace.Wait(m.ctx.Clock.Now()); wait > 0 {
+		m.stop() // the request that was answered
+		return m.ctx.Clock.After(wait, paceMsg{Gen: m.gen})
 	}
 	return m.ask(m.frame.Gen)
 }
@@ -246,6 +260,7 @@ func (m *Model) loadDetail() tea.Cmd {
 func (m *Model) judge(msg detailMsg) tea.Cmd {
 	if msg.Err == nil && !msg.Detail.Live {
 		m.ended, m.err = &msg.Detail.Summary, nil
+		m.ctx.Tell(kit.Changed{})
 		return nil
 	}
 	wait := retryAfter
@@ -314,5 +329,6 @@ func (m *Model) resumed(msg resumeMsg) tea.Cmd {
 		return nil
 	}
 	m.frame, m.have, m.err, m.ended, m.offset = session.Frame{}, false, nil, nil, 0
+	m.ctx.Tell(kit.Changed{})
 	return m.again()
 }
