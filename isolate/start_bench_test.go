@@ -96,19 +96,25 @@ func once(t testing.TB, sp isolate.Spec) *isolate.Sandbox {
 
 // bwrapArgs mounts what a session has.
 func bwrapArgs(sp isolate.Spec) []string {
-	args := []string{"--unshare-all", "--die-with-parent", "--new-session", "--hostname", "fumehood",
+	args := []string{
+		"--unshare-all", "--die-with-parent", "--new-session", "--hostname", "fumehood",
 		"--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64", "--symlink", "usr/sbin", "/sbin",
 		"--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/var/tmp", "--tmpfs", "/run",
-		"--bind", sp.Workspace.Host, sp.Workspace.Inside, "--bind", sp.Home.Host, sp.Home.Inside}
-	for _, dir := range []string{"/opt", "/etc/alternatives", "/etc/ld.so.conf.d", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/profile.d",
-		"/etc/terminfo", "/etc/vim", "/etc/fonts", "/etc/java-17-openjdk", "/etc/perl", "/etc/python3", "/etc/python3.11", "/etc/bash_completion.d"} {
+		"--bind", sp.Workspace.Host, sp.Workspace.Inside, "--bind", sp.Home.Host, sp.Home.Inside,
+	}
+	for _, dir := range []string{
+		"/opt", "/etc/alternatives", "/etc/ld.so.conf.d", "/etc/ssl/certs", "/etc/ca-certificates", "/etc/profile.d",
+		"/etc/terminfo", "/etc/vim", "/etc/fonts", "/etc/java-17-openjdk", "/etc/perl", "/etc/python3", "/etc/python3.11", "/etc/bash_completion.d",
+	} {
 		if _, err := os.Stat(dir); err == nil {
 			args = append(args, "--ro-bind", dir, dir)
 		}
 	}
-	for _, file := range []string{"ld.so.cache", "ld.so.conf", "localtime", "os-release", "services", "protocols", "ethertypes", "rpc", "host.conf",
+	for _, file := range []string{
+		"ld.so.cache", "ld.so.conf", "localtime", "os-release", "services", "protocols", "ethertypes", "rpc", "host.conf",
 		"gai.conf", "inputrc", "bash.bashrc", "profile", "shells", "login.defs", "locale.alias", "mime.types", "magic", "magic.mime",
-		"ssl/openssl.cnf", "ca-certificates.conf", "manpath.config", "passwd", "group", "hostname", "hosts", "nsswitch.conf", "resolv.conf", "machine-id"} {
+		"ssl/openssl.cnf", "ca-certificates.conf", "manpath.config", "passwd", "group", "hostname", "hosts", "nsswitch.conf", "resolv.conf", "machine-id",
+	} {
 		if _, err := os.Stat("/etc/" + file); err == nil {
 			args = append(args, "--ro-bind", "/etc/"+file, "/etc/"+file)
 		}

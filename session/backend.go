@@ -56,7 +56,7 @@ func (c *Client) Policies(context.Context) []string { return policy.Names(c.Conf
 func (c *Client) Preview(ctx context.Context, r Request) (Preview, error) {
 	r, err := c.fillIn(r)
 	if err != nil {
-		return Preview{Err: err.Error()}, nil
+		return Preview{Err: err.Error()}, nil //nolint:nilerr // the page shows why a start would be refused
 	}
 	return c.Host.Preview(ctx, r)
 }

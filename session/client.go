@@ -61,7 +61,7 @@ func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) 
 		return nil, err
 	}
 	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { c.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	q.Protocol = wire.Protocol
 	if err := c.WriteJSON(wire.KindRequest, q); err != nil {
@@ -134,7 +134,7 @@ func follow(ctx context.Context, d store.Dir, q wire.Request, st Streams) (*wire
 		return nil, err
 	}
 	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { c.Close() })
+	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
 	q.Protocol = wire.Protocol
 	if err := c.WriteJSON(wire.KindRequest, q); err != nil {
@@ -217,7 +217,7 @@ func sendEvents(c *wire.Conn, st Streams, done <-chan struct{}, left chan struct
 			_ = c.Write(wire.KindSignal, []byte{byte(s)})
 		case <-st.Detach:
 			close(left)
-			c.Close()
+			_ = c.Close() // leaving; what is unread is not wanted
 			return
 		case <-done:
 			return

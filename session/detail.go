@@ -122,7 +122,7 @@ func sizeText(b policy.Bytes) string {
 func (h *Host) Preview(ctx context.Context, req Request) (Preview, error) {
 	p, err := h.Prepare(ctx, req)
 	if err != nil {
-		return Preview{Repo: req.Repo, Err: err.Error()}, nil
+		return Preview{Repo: req.Repo, Err: err.Error()}, nil //nolint:nilerr // the page shows why a start would be refused
 	}
 	out := Preview{
 		Repo: p.Repo.Root, Branch: branchName(p.Repo.Branch), Git: p.Repo.Git,

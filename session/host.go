@@ -95,7 +95,7 @@ func (h *Host) Find(id, repo string) (store.Dir, error) {
 		return "", err
 	}
 	var exact, prefix []store.Dir
-	var recs = map[store.Dir]*store.Record{}
+	recs := map[store.Dir]*store.Record{}
 	for _, d := range dirs {
 		rec, err := d.LoadRecord()
 		if err != nil {

@@ -57,7 +57,7 @@ func (h *Host) launch(ctx context.Context, d store.Dir) error {
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
-	w.Close()
+	_ = w.Close() // the supervisor's end is its own copy
 	if err != nil {
 		return fmt.Errorf("start the supervisor: %w", err)
 	}

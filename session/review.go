@@ -430,6 +430,7 @@ func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.
 				skipped = append(skipped, PathWhy{f.Path, "undecided"})
 				continue
 			}
+		case diffreview.Approved:
 		case diffreview.Rejected:
 			if !partly(f) {
 				skipped = append(skipped, PathWhy{f.Path, "rejected"})

@@ -104,7 +104,7 @@ func fork(path string, argv []string, attr *syscall.ProcAttr) (int, error) {
 	}
 	defer func() { _ = unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }() // it was valid before
 	pid, err := syscall.ForkExec(path, argv, attr)
-	if err == unix.ENOEXEC {
+	if errors.Is(err, unix.ENOEXEC) {
 		return syscall.ForkExec("/bin/sh", append([]string{argv[0], path}, argv[1:]...), attr)
 	}
 	return pid, err

@@ -19,11 +19,7 @@ type ruleset struct {
 // makeRuleset is strict: a rule or right that the kernel does not take is an
 // error, and so is a ruleset that would enforce nothing.
 func makeRuleset(l plan.Landlock) (ruleset, error) {
-	cfg, err := landlock.NewConfig(landlock.AccessFSSet(l.FS), landlock.ScopedSet(l.Scoped))
-	if err != nil {
-		return ruleset{}, at(layer.Landlock, "rights", err)
-	}
-	conf := *cfg
+	conf := landlock.Config{HandledAccessFS: landlock.AccessFSSet(l.FS), Scoped: landlock.ScopedSet(l.Scoped)}
 	if l.Log {
 		conf = conf.EnableLoggingForSubprocesses()
 	}

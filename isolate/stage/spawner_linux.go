@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"sync"
@@ -54,7 +55,8 @@ func runSpawner() int {
 func canary(nonce string) *plan.CanaryTold {
 	try := func(dir string) int {
 		fd, err := unix.Open(dir+"/"+nonce, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0o600)
-		if e, ok := err.(syscall.Errno); ok {
+		var e syscall.Errno
+		if errors.As(err, &e) {
 			return int(e)
 		}
 		_ = unix.Close(fd) // written nothing
