@@ -227,12 +227,12 @@ func crashOnce(t *testing.T, op string, at int, named bool) string {
 }
 
 func stageStep(step string) bool {
-	for _, p := range []string{"look", "begin", "keep", "stage", "sync", "commit"} {
-		if step == p || strings.HasPrefix(step, p+" ") {
-			return step != "sync names"
-		}
+	name, _, _ := strings.Cut(step, " ")
+	switch name {
+	case "look", "begin", "keep", "stage", "commit":
+		return true
 	}
-	return false
+	return step == "sync"
 }
 
 // isAfter compares the tree with what the targets want, independently of how
