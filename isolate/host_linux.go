@@ -137,6 +137,32 @@ func (l *launch) place(m Mount) (plan.Place, error) {
 	return p, nil
 }
 
+// ownProgram is the file that this process runs from. When root starts, a
+// detached mount of it goes along, as of every other place.
+func (l *launch) ownProgram() (plan.Place, error) {
+	const exe = "/proc/self/exe"
+	var p plan.Place
+	path, err := os.Readlink(exe)
+	if err != nil {
+		return p, fmt.Errorf("look at fumehood itself: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(exe, &st); err != nil {
+		return p, fmt.Errorf("look at fumehood itself: %w", err)
+	}
+	p = plan.Place{Host: path, File: true, Dev: st.Dev, Ino: st.Ino}
+	if os.Getuid() != 0 {
+		return p, nil
+	}
+	fd, err := unix.OpenTree(unix.AT_FDCWD, exe, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err != nil {
+		return p, nil //nolint:nilerr // it was replaced since it started, say: the stage copies it then
+	}
+	p.FD = plan.FDMounts + len(l.mounts)
+	l.mounts = append(l.mounts, os.NewFile(uintptr(fd), path))
+	return p, nil
+}
+
 // prepareCanary makes the two folders that differ only in what Landlock says.
 // They may be there from an earlier start, empty.
 func prepareCanary(spec Spec) error {

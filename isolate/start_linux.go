@@ -84,6 +84,9 @@ func (l *launch) compile() error {
 			return fmt.Errorf("%q is a file, want a folder", m.from.Host)
 		}
 	}
+	if in.Program, err = l.ownProgram(); err != nil {
+		return err
+	}
 	for _, m := range spec.ReadOnly {
 		p, err := l.place(m)
 		if err != nil {

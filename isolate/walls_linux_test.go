@@ -51,7 +51,7 @@ func TestHostFilesAreAbsent(t *testing.T) {
 	}
 	sh(t, s, "ls /").must(t, strings.Join(rootEntries(), "\n"))
 	sh(t, s, "ls /home /tmp /var/tmp /dev/shm /run /fumehood /fumehood/canary").must(t,
-		"/dev/shm:\n\n/fumehood:\ncanary\nhome\n\n/fumehood/canary:\n\n/home:\nsomeone\n\n/run:\n\n/tmp:\n\n/var/tmp:")
+		"/dev/shm:\n\n/fumehood:\ncanary\nhome\nspawner\n\n/fumehood/canary:\n\n/home:\nsomeone\n\n/run:\n\n/tmp:\n\n/var/tmp:")
 }
 
 // rootEntries is what of this machine's root may show, and what is ours.

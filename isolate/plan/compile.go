@@ -46,6 +46,7 @@ type Input struct {
 	User, Shell             string
 	HostHome                string // the account's real home; may be empty
 	Workspace, Home, Canary Place
+	Program                 Place // fumehood's own file
 	ReadOnly                []Place
 	Limits                  Limits
 	TmpBytes                uint64 // of /tmp, /var/tmp, /dev/shm and /run each; 0 is the kernel's default
@@ -80,6 +81,7 @@ func Compile(in Input) (*Plan, error) {
 	p.add(Step{Do: Bind, Target: rel(in.Workspace.Inside), Source: in.Workspace.Host, FD: in.Workspace.FD, Dev: in.Workspace.Dev, Ino: in.Workspace.Ino})
 	p.add(Step{Do: Bind, Target: rel(Home), Source: in.Home.Host, FD: in.Home.FD, Dev: in.Home.Dev, Ino: in.Home.Ino})
 	p.add(Step{Do: Bind, Target: rel(Canary), Source: in.Canary.Host, FD: in.Canary.FD, Dev: in.Canary.Dev, Ino: in.Canary.Ino})
+	p.add(Step{Do: Program, Target: rel(Spawner), Source: in.Program.Host, FD: in.Program.FD, Dev: in.Program.Dev, Ino: in.Program.Ino})
 	for _, pl := range ro {
 		if below, ok := under(pl.Inside, in.HostHome); ok && !pl.File {
 			p.add(Step{Do: HomeView, Target: below, Source: pl.Inside})
@@ -230,8 +232,7 @@ func rules(in Input, ro []Place, handled uint64) []Rule {
 		grant(rightsFolder, pl.Inside)
 	}
 	grant(rightsWrite, "/tmp", "/var/tmp", "/dev/shm", "/run", Home, in.Workspace.Inside, CanaryAllowed)
-	// The spawner is this binary, reached from inside the domain.
-	grant(rightsFile, "/proc/self/exe")
+	grant(rightsFile, Spawner)
 	return out
 }
 

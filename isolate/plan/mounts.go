@@ -23,7 +23,7 @@ func Expected(steps []Step) []Mount {
 	for _, s := range steps {
 		m := Mount{Point: "/" + s.Target, NoDev: true, NoSUID: true}
 		switch s.Do {
-		case Dir, File, Copy, Symlink:
+		case Dir, File, Copy, Symlink, Program:
 			continue
 		case Tmpfs:
 			m.Type = "tmpfs"

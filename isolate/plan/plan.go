@@ -25,6 +25,7 @@ const (
 	Proc     Action = "proc"      // mount a new proc
 	ReadOnly Action = "read-only" // bind Target onto itself, read-only
 	Mask     Action = "mask"      // cover the file Target by /dev/null
+	Program  Action = "program"   // bind fumehood's own program Source read-only, or copy it
 )
 
 // Step is one step of building the new root.
@@ -92,9 +93,11 @@ const (
 	FDMounts             // the first detached mount
 )
 
-// Places inside that are fumehood's own.
+// Places inside that are fumehood's own. Canary and Spawner are there only
+// during the start.
 const (
 	Home          = "/fumehood/home"
+	Spawner       = "/fumehood/spawner"
 	Canary        = "/fumehood/canary"
 	CanaryAllowed = Canary + "/allowed"
 	CanaryDenied  = Canary + "/denied"

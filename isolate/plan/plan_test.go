@@ -57,7 +57,7 @@ func TestStepsInOrder(t *testing.T) {
 		"device dev/null", "device dev/zero", "device dev/full", "device dev/random", "device dev/urandom", "device dev/tty",
 		"mask proc/kcore", "devpts dev/pts", "tmpfs dev/shm", "symlink dev/ptmx", "symlink dev/fd", "symlink dev/stdin", "symlink dev/stdout", "symlink dev/stderr",
 		"copy data/file", "overlay home/someone/go/pkg/mod",
-		"bind home/someone/project", "bind fumehood/home", "bind fumehood/canary", "home view go/pkg/mod",
+		"bind home/someone/project", "bind fumehood/home", "bind fumehood/canary", "program fumehood/spawner", "home view go/pkg/mod",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -322,7 +322,7 @@ func TestExpectedCoversEveryAction(t *testing.T) {
 			t.Errorf("%s: got %+v, want one mount more, without set-user-id", a, got)
 		}
 	}
-	for _, a := range []Action{Dir, File, Copy, Symlink} {
+	for _, a := range []Action{Dir, File, Copy, Symlink, Program} {
 		if got := Expected([]Step{{Do: a, Target: "x"}}); len(got) != 1 {
 			t.Errorf("%s: got %+v, want no mount", a, got)
 		}

@@ -127,6 +127,8 @@ func do(s plan.Step) error {
 		return mountProc(s)
 	case plan.ReadOnly:
 		return mountTree(s.Target, 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+	case plan.Program:
+		return placeProgram(s)
 	case plan.Mask:
 		return mountTree("dev/null", 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
 	}

@@ -107,6 +107,9 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if err := unix.Unmount(plan.Canary, unix.MNT_DETACH); err != nil {
 		return nil, at(layer.Landlock, "umount "+plan.Canary, err)
 	}
+	if err := hideProgram(); err != nil {
+		return nil, err
+	}
 
 	// Unmounting was the last act that needed a capability.
 	if err := dropAllThreads(); err != nil {

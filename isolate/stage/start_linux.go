@@ -39,7 +39,7 @@ func enterDomain(rules ruleset, f *filter, nonce string) (int, error) {
 	if err := f.load(); err != nil {
 		return 0, err
 	}
-	pid, err := syscall.ForkExec("/proc/self/exe", []string{"fumehood", argSpawner}, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(plan.Spawner, []string{"fumehood", argSpawner}, &syscall.ProcAttr{
 		Dir: "/",
 		// One processor is enough for both, and each has fewer threads so.
 		Env:   []string{envNonce + "=" + nonce, "GOMAXPROCS=1"},
