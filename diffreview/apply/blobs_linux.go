@@ -100,7 +100,7 @@ func copyBlob(ctx context.Context, from Store, id diffreview.Blob, w io.Writer) 
 	}
 	defer r.Close()
 	h := sha256.New()
-	n, err := io.CopyBuffer(io.MultiWriter(w, h), ctxReader{ctx, r}, make([]byte, 256<<10))
+	n, err := pump(ctx, io.MultiWriter(w, h), r)
 	if err != nil {
 		return n, err
 	}

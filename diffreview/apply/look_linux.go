@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -84,7 +85,7 @@ func (t *tree) lookOnce(ctx context.Context, rel string) (_ hostPath, stable boo
 // changed meanwhile.
 func read(ctx context.Context, f *os.File, st *unix.Stat_t, w io.Writer) (state, bool, error) {
 	h := sha256.New()
-	n, err := io.CopyBuffer(io.MultiWriter(h, w), ctxReader{ctx, f}, make([]byte, 256<<10))
+	n, err := pump(ctx, io.MultiWriter(h, w), f)
 	if err != nil {
 		return state{}, false, err
 	}
@@ -98,6 +99,16 @@ func read(ctx context.Context, f *os.File, st *unix.Stat_t, w io.Writer) (state,
 		ino: after.Ino, ctime: after.Ctim.Nano(),
 	}
 	return s, n == after.Size && st.Size == after.Size && st.Mtim == after.Mtim && st.Mode == after.Mode, nil
+}
+
+// buffers are shared by all copies: one for each file would cost more than
+// reading a small one.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 128<<10); return &b }}
+
+func pump(ctx context.Context, w io.Writer, r io.Reader) (int64, error) {
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	return io.CopyBuffer(w, ctxReader{ctx, r}, *buf)
 }
 
 type ctxReader struct {

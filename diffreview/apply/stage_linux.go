@@ -185,12 +185,13 @@ func (t *tree) attributes(to *os.File, rel string) error {
 		return err
 	}
 	defer f.Close()
-	names := make([]byte, maxAttributes)
 	var n int
-	err = control(f, func(fd int) (err error) { n, err = unix.Flistxattr(fd, names); return err })
-	if errors.Is(err, unix.EOPNOTSUPP) {
+	err = control(f, func(fd int) (err error) { n, err = unix.Flistxattr(fd, nil); return err })
+	if err == nil && n == 0 || errors.Is(err, unix.EOPNOTSUPP) {
 		return nil
 	}
+	names := make([]byte, maxAttributes)
+	err = control(f, func(fd int) (err error) { n, err = unix.Flistxattr(fd, names); return err })
 	if err != nil {
 		return fmt.Errorf("list extended attributes: %w", err)
 	}
