@@ -21,5 +21,5 @@
 // (a written file is a new inode) and the times of folders are not restored by
 // Undo. A watcher of the tree sees intermediate states. It needs openat2
 // (Linux 5.6) and a file system that can exchange two names; on others it
-// refuses before anything is changed.
+// takes everything back and says so.
 package apply
