@@ -318,7 +318,12 @@ func attach(tree int, target string, attrs uint64) error {
 	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return fmt.Errorf("move_mount: %w", err)
 	}
-	// The tree is attached, so tree itself is now the mount in our namespace.
+	return restrict(tree, attrs)
+}
+
+// restrict sets the attributes of a tree that is attached: tree itself is then
+// the mount in our namespace.
+func restrict(tree int, attrs uint64) error {
 	err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs, Propagation: unix.MS_PRIVATE})
 	if err != nil {
 		return fmt.Errorf("mount_setattr: %w", err)

@@ -39,7 +39,11 @@ func placeProgram(s plan.Step) error {
 	if same(tree, s) != nil {
 		return copyProgram(s.Target)
 	}
-	return attach(tree, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_RDONLY)
+	// A file without a name can't be mounted.
+	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, s.Target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return copyProgram(s.Target)
+	}
+	return restrict(tree, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_RDONLY)
 }
 
 // copyProgram fills the file target of the new root, which ends read-only too.
