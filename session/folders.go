@@ -41,7 +41,9 @@ func (h *Host) readOnly(p *Prepared) error {
 	}
 	seen := map[isolate.Mount]bool{}
 	add := func(m isolate.Mount) {
-		if !seen[m] && !within(m.Inside, "/usr") && !within(m.Inside, p.Repo.Root) {
+		// What lies in the sandbox's own places is only there in a start from
+		// within a session, which the kernel refuses further on.
+		if !seen[m] && !within(m.Inside, "/usr") && !within(m.Inside, "/fumehood") && !within(m.Inside, p.Repo.Root) {
 			seen[m] = true
 			p.ReadOnly = append(p.ReadOnly, m)
 		}
