@@ -120,8 +120,19 @@ var ErrDetached = errors.New("detached")
 
 // Attach connects to the session's own command until its end.
 func Attach(ctx context.Context, d store.Dir, st Streams) (*wire.End, error) {
-	return follow(ctx, d, wire.Request{Op: wire.OpAttach, Size: st.Size}, st)
+	end, err := follow(ctx, d, wire.Request{Op: wire.OpAttach, Size: st.Size}, st)
+	if err == nil {
+		// The last frame comes moments before the supervisor is gone. What the
+		// caller does next (resume, prune) must not take it for running; one
+		// that hangs is theirs to find.
+		_ = waitGone(ctx, d, lastMoments)
+	}
+	return end, err
 }
+
+// lastMoments bounds the wait between a supervisor's last frame and its end: it
+// gives its other clients two seconds to read theirs.
+const lastMoments = 3 * time.Second
 
 // Exec runs another command in a live session and connects to it.
 func Exec(ctx context.Context, d store.Dir, argv []string, tty bool, term string, st Streams) (*wire.End, error) {
@@ -235,7 +246,7 @@ func waitGone(ctx context.Context, d store.Dir, within time.Duration) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(time.Millisecond):
 		}
 	}
 	return nil

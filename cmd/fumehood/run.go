@@ -23,9 +23,16 @@ type runFlags struct {
 }
 
 func (f *runFlags) add(c *cobra.Command) {
-	c.Flags().DurationVar(&f.timeout, "timeout", 0, "end a captured command after this long (overrides limits.run_time)")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "capture, and print one JSON object at the end")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "end the command after this long (overrides limits.run_time)")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "capture, and print one JSON object at the end; with --detach, the session at once")
 	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "leave it running and print its ID")
+}
+
+func (f *runFlags) check() error {
+	if f.timeout < 0 {
+		return fmt.Errorf("--timeout %v is in the past; give a duration such as 90s or 10m", f.timeout)
+	}
+	return nil
 }
 
 func runCommand() *cobra.Command {
@@ -45,6 +52,12 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := f.check(); err != nil {
+				return err
+			}
+			if rm && f.detach {
+				return errors.New("--rm and --detach don't go together: nobody is there at the end; \"fumehood prune\" removes what is done with")
+			}
 			h, err := host()
 			if err != nil {
 				return err
@@ -62,8 +75,7 @@ func runCommand() *cobra.Command {
 			}
 			d := h.Root.Dir(id)
 			if f.detach {
-				fmt.Fprintln(cmd.OutOrStdout(), id)
-				return nil
+				return printStarted(cmd, d, f)
 			}
 			return finishRun(cmd, h, d, f, tty, rm)
 		},
@@ -75,6 +87,17 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVarP(&name, "name", "n", "", "the session's name")
 	c.Flags().BoolVar(&rm, "rm", false, "remove the session at the end, unless it holds undecided changes")
 	return c
+}
+
+// printStarted names a session that was left running.
+func printStarted(cmd *cobra.Command, d store.Dir, f runFlags) error {
+	if f.asJSON {
+		return printJSON(cmd.OutOrStdout(), struct {
+			Session string `json:"session"`
+		}{d.ID()})
+	}
+	fmt.Fprintln(cmd.OutOrStdout(), d.ID())
+	return nil
 }
 
 func commandOf(agent string, args []string) ([]string, string, error) {
@@ -183,6 +206,9 @@ func resumeCommand() *cobra.Command {
 			if len(ids) > 1 {
 				return errors.New("one session at a time; a command goes after --")
 			}
+			if err := f.check(); err != nil {
+				return err
+			}
 			h, err := host()
 			if err != nil {
 				return err
@@ -204,8 +230,7 @@ func resumeCommand() *cobra.Command {
 				return err
 			}
 			if f.detach {
-				fmt.Fprintln(cmd.OutOrStdout(), d.ID())
-				return nil
+				return printStarted(cmd, d, f)
 			}
 			return finishRun(cmd, h, d, f, tty, false)
 		},
@@ -249,7 +274,7 @@ func execCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n := cmd.ArgsLenAtDash()
 			if n < 0 || n > 1 || len(args) == n {
-				return errors.New("usage: fumehood exec [ID] -- CMD...")
+				return errors.New("a command is needed after --, as in: fumehood exec [ID] -- ls")
 			}
 			h, err := host()
 			if err != nil {

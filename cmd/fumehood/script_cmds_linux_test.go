@@ -28,6 +28,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"json":      cmdJSON,
 	"jsonkeys":  cmdJSONKeys,
 	"jsonenv":   cmdJSONEnv,
+	"jsondoc":   cmdJSONDoc,
 	"treesum":   cmdTreesum,
 	"same":      cmdSame,
 	"equal":     cmdEqual,
@@ -197,6 +198,41 @@ func cmdJSONKeys(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s has no %q", args[0], k)
 		}
 	}
+}
+
+// jsondoc SECTION: every key in the last output is named in that section of the
+// page about JSON.
+func cmdJSONDoc(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 1, "jsondoc SECTION")
+	page, err := os.ReadFile("../../docs/json.md")
+	ts.Check(err)
+	_, section, ok := strings.Cut(string(page), "## `"+args[0])
+	if !ok {
+		ts.Fatalf("docs/json.md has no section %q", args[0])
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	known := map[string]bool{"path_b64": true} // of every path, said once at the top
+	for _, w := range regexp.MustCompile(`[a-z][a-z0-9_]*`).FindAllString(section, -1) {
+		known[w] = true
+	}
+	v, _ := lookJSON(ts, ".")
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, below := range v {
+				if !known[k] {
+					ts.Fatalf("%q is printed by %s, and docs/json.md does not say so", k, args[0])
+				}
+				walk(below)
+			}
+		case []any:
+			for _, below := range v {
+				walk(below)
+			}
+		}
+	}
+	walk(v)
 }
 
 // jsonenv NAME PATH: set a variable to a value.

@@ -45,6 +45,7 @@ type userTTY struct {
 	slave  *os.File // kept open: the terminal outlives the program, as a shell's does
 	before *unix.Termios
 	exited chan struct{}
+	marks  int
 	read   chan struct{} // closed when nothing more can be read
 
 	mu   sync.Mutex
@@ -165,7 +166,7 @@ func cmdTTYSaw(ts *testscript.TestScript, neg bool, args []string) {
 	t := ttyNamed(ts, args[0])
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	t.drained()
+	t.drained(ts)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if re.Match(t.out) == neg {
@@ -217,7 +218,7 @@ func cmdTTYModes(ts *testscript.TestScript, neg bool, args []string) {
 	if *now != *t.before {
 		ts.Fatalf("got line discipline %+v, want %+v", *now, *t.before)
 	}
-	t.drained()
+	t.drained(ts)
 	t.mu.Lock()
 	left := modesLeft(t.out)
 	t.mu.Unlock()
@@ -226,16 +227,24 @@ func cmdTTYModes(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// drained waits until what was written has been read: the reader is behind by
-// at most what the kernel holds.
-func (t *userTTY) drained() {
-	settle(2*time.Second, func() []string {
-		n, err := unix.IoctlGetInt(t.fd, unix.TIOCINQ)
-		if err == nil && n > 0 {
-			return []string{"more"}
+// drained waits until all that was written to the terminal has been read: what
+// is written after it comes after it.
+func (t *userTTY) drained(ts *testscript.TestScript) {
+	t.marks++
+	mark := fmt.Sprintf("<mark %d>", t.marks)
+	_, err := t.slave.WriteString(mark)
+	ts.Check(err)
+	left := settle(patience, func() []string {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if bytes.Contains(t.out, []byte(mark)) {
+			return nil
 		}
-		return nil
+		return []string{mark}
 	})
+	if len(left) > 0 {
+		ts.Fatalf("the terminal does not read what is written to it")
+	}
 }
 
 var privateMode = regexp.MustCompile(`\x1b\[\?([0-9;]+)([hl])`)

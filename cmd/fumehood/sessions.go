@@ -183,7 +183,12 @@ func logCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if events {
+			switch {
+			case asJSON && !events:
+				return errors.New("--json only means something together with --events")
+			case raw && events:
+				return errors.New("choose one of --raw and --events")
+			case events:
 				return printEvents(cmd.OutOrStdout(), d, asJSON)
 			}
 			return printOutput(cmd.OutOrStdout(), d, raw)

@@ -30,13 +30,13 @@ func (s *supervisor) startClocks() (stop func()) {
 		}
 		l := s.pol.Limits
 		s.clock(ctx, "session_time", l.SessionTime)
-		if !s.start.TTY {
-			run := l.RunTime
-			if s.start.RunTime > 0 {
-				run = s.start.RunTime
-			}
-			s.clock(ctx, "run_time", run)
+		// The policy's run_time is for captured commands; what the user asked
+		// for at this start holds for an attached one too.
+		run := s.start.RunTime
+		if run <= 0 && !s.start.TTY {
+			run = l.RunTime
 		}
+		s.clock(ctx, "run_time", run)
 		if idle := s.pol.Lifecycle.Idle; idle > 0 {
 			go s.idleClock(ctx, idle)
 		}
