@@ -224,9 +224,13 @@ func TestAncestorTargets(t *testing.T) {
 	s.symlink("l", "d")
 	before := s.snap()
 	ts := []Target{
-		{Path: "d", Want: f("a file now")}, {Path: "d/x", Base: f("x")}, {Path: "d/e/y", Base: f("y")},
-		{Path: "f", Base: f("f")}, {Path: "f/in/side", Want: f("side")},
-		{Path: "l", Base: link("d")}, {Path: "l/k", Want: f("k")},
+		{Path: "d", Want: f("a file now")},
+		{Path: "d/x", Base: f("x")},
+		{Path: "d/e/y", Base: f("y")},
+		{Path: "f", Base: f("f")},
+		{Path: "f/in/side", Want: f("side")},
+		{Path: "l", Base: link("d")},
+		{Path: "l/k", Want: f("k")},
 	}
 	if res := s.apply(ts...); len(res.Conflicts) > 0 {
 		t.Fatalf("got conflicts %v, want none", res.Conflicts)

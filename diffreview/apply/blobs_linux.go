@@ -45,7 +45,7 @@ func (b blobs) keep(ctx context.Context, t *tree, rel string, sync bool) (state,
 	if err != nil {
 		return state{}, false, fmt.Errorf("keep the host's %q for undo: %w", rel, err)
 	}
-	defer os.Remove(tmp) // gone already when all went well
+	defer func() { _ = os.Remove(tmp) }() // gone already when all went well
 	s, stable, err := read(ctx, f, st, w)
 	if err == nil && sync {
 		err = w.Sync()

@@ -263,47 +263,47 @@ func (t *tree) unlinkat(rel string, flags int) error {
 }
 
 // mkdir makes a folder with the mode asked for, whatever the umask. A setgid
-// bit that the parent hands down stays: groups share trees that way. It says
-// false when a folder is there already.
-func (t *tree) mkdir(m dirMove) (bool, error) {
+// bit that the parent hands down stays: groups share trees that way. A folder
+// that is there already stays as it is.
+func (t *tree) mkdir(m dirMove) error {
 	fd, err := t.dir(parentOf(m.Path))
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer unix.Close(fd)
 	if err := unix.Mkdirat(fd, baseOf(m.Path), 0o700); err != nil {
 		if !errors.Is(err, unix.EEXIST) {
-			return false, err
+			return err
 		}
 		have, err2 := t.dir(m.Path)
 		if err2 != nil {
-			return false, err // something else than a folder
+			return err // something else than a folder
 		}
-		return false, unix.Close(have)
+		return unix.Close(have)
 	}
 	// Through a descriptor, so that it is the new folder or nothing.
 	nfd, err := t.open(m.Path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
 	if err != nil {
-		return true, err
+		return err
 	}
 	defer unix.Close(nfd)
 	var st, up unix.Stat_t
 	if err := unix.Fstat(nfd, &st); err != nil {
-		return true, err
+		return err
 	}
 	mode, uid, gid := m.Mode, m.UID, m.GID
 	if mode == 0 {
 		if err := unix.Fstat(fd, &up); err != nil {
-			return true, err
+			return err
 		}
 		mode, uid, gid = 0o755, up.Uid, up.Gid
 	}
 	if os.Geteuid() == 0 {
 		if err := unix.Fchown(nfd, int(uid), int(gid)); err != nil {
-			return true, err
+			return err
 		}
 	}
-	return true, unix.Fchmod(nfd, mode&0o777|st.Mode&unix.S_ISGID)
+	return unix.Fchmod(nfd, mode&0o777|st.Mode&unix.S_ISGID)
 }
 
 func fstat(f *os.File, st *unix.Stat_t) error {

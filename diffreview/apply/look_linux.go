@@ -106,7 +106,7 @@ func read(ctx context.Context, f *os.File, st *unix.Stat_t, w io.Writer) (state,
 var buffers = sync.Pool{New: func() any { b := make([]byte, 128<<10); return &b }}
 
 func pump(ctx context.Context, w io.Writer, r io.Reader) (int64, error) {
-	buf := buffers.Get().(*[]byte)
+	buf, _ := buffers.Get().(*[]byte) // nothing else is ever put in
 	defer buffers.Put(buf)
 	return io.CopyBuffer(w, ctxReader{ctx, r}, *buf)
 }

@@ -79,7 +79,7 @@ func (b *bench) backFolders(t *txn) error {
 	for i := len(t.Rmdirs) - 1; i >= 0; i-- {
 		d := t.Rmdirs[i]
 		b.fault("back rmdir " + d.Path)
-		_, err := b.tree.mkdir(d)
+		err := b.tree.mkdir(d)
 		if err != nil && !errors.Is(err, unix.EEXIST) && !gone(err) {
 			return fmt.Errorf("make folder %q again: %w", d.Path, err)
 		}
@@ -169,6 +169,7 @@ func (b *bench) kept(m move) string {
 		return as + b.journal.blobs.path(m.From.Blob)
 	case diffreview.KindSymlink:
 		return as + fmt.Sprintf("a symlink to %q", string(m.From.Target))
+	case diffreview.KindAbsent:
 	}
 	return ", so it is left as it is"
 }

@@ -152,7 +152,7 @@ func (b *bench) moveAll(ctx context.Context, t *txn, st []*staged) (made int, er
 	}
 	for _, d := range t.Mkdirs {
 		b.fault("mkdir " + d.Path)
-		_, err := b.tree.mkdir(d)
+		err := b.tree.mkdir(d)
 		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 			return made, conflict(d.Path, "something else than a folder appeared there")
 		}

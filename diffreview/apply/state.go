@@ -36,6 +36,7 @@ func (s state) entry() diffreview.Entry {
 		return diffreview.Entry{Kind: s.Kind, Exec: s.Mode&0o100 != 0, Blob: s.Blob, Size: s.Size}
 	case diffreview.KindSymlink:
 		return diffreview.Entry{Kind: s.Kind, Target: string(s.Target)}
+	case diffreview.KindAbsent:
 	}
 	return diffreview.Entry{Kind: s.Kind}
 }
