@@ -44,8 +44,8 @@ func (w *copyWorker) content(in, out int, f *File, info beneath.Info, name strin
 		// Any refusal: not this file system, or not between these two.
 		w.noClone.Store(true)
 	}
-	if info.Size <= int64(len(w.buf)) {
-		return w.small(in, out, f, name, byStat)
+	if info.Size < int64(len(w.buf)) {
+		return w.small(in, out, f, info.Size, byStat)
 	}
 	if err := w.large(in, out, info); err != nil {
 		return proof{}, err
@@ -58,22 +58,14 @@ func (w *copyWorker) content(in, out int, f *File, info beneath.Info, name strin
 }
 
 // small copies through the buffer, which also serves to name the content.
-func (w *copyWorker) small(in, out int, f *File, name string, byStat bool) (proof, error) {
-	n, err := readFull(in, w.buf)
+// Of a file that grows meanwhile it takes the first size bytes; the look at the
+// file afterwards tells.
+func (w *copyWorker) small(in, out int, f *File, size int64, byStat bool) (proof, error) {
+	n, err := readFull(in, w.buf[:size])
 	if err != nil {
 		return proof{}, &hostError{err}
 	}
-	if n == len(w.buf) {
-		// It grew, or just fills the buffer: the rest goes the large way.
-		if err := writeFull(out, w.buf[:n]); err != nil {
-			return proof{}, err
-		}
-		if err := w.rest(in, out); err != nil {
-			return proof{}, err
-		}
-		ref, err := w.refOf(out, f, name)
-		return proof{ref}, err
-	}
+	_, name := split(f.Path)
 	data := w.buf[:n]
 	if err := writeFull(out, data); err != nil {
 		return proof{}, err

@@ -340,7 +340,8 @@ func (w *copyWorker) file(src, dst *beneath.Dir, f *File, name string) error {
 		w.leave(f.Path, "changed while the copy was made", f.Info.Size)
 		return nil
 	}
-	out, err := openAt(dst.Fd(), name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	// The final mode, as far as the umask lets it: mostly that saves a change.
+	out, err := openAt(dst.Fd(), name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, before.Mode&0o777)
 	if err != nil {
 		return err
 	}
@@ -373,13 +374,15 @@ func (w *copyWorker) file(src, dst *beneath.Dir, f *File, name string) error {
 			}
 		}
 	}
-	if err := w.settle(out, before.Mode); err != nil {
-		return err
-	}
 	if err := setMtime(dst.Fd(), name, before.Mtime); err != nil {
 		return err
 	}
 	info, err := beneath.Fstat(out)
+	if err == nil && (w.own != nil || info.Mode&0o7777 != before.Mode&0o777) {
+		if err = w.settle(out, before.Mode); err == nil {
+			info, err = beneath.Fstat(out)
+		}
+	}
 	if err != nil {
 		return err
 	}
