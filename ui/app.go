@@ -80,13 +80,9 @@ func NewApp(base context.Context, b Backend, opt Options) *App {
 	return a
 }
 
-// Init asks for the sessions and the terminal's background.
+// Init asks for the sessions.
 func (a *App) Init() tea.Cmd {
-	cmds := []tea.Cmd{a.sessions.Init()}
-	if a.opt.Theme == "" && !a.opt.NoColor {
-		cmds = append(cmds, tea.RequestBackgroundColor)
-	}
-	return tea.Batch(cmds...)
+	return a.sessions.Init()
 }
 
 // Live counts the sessions that still run, for the words after leaving.
@@ -303,8 +299,8 @@ func (a *App) keys() []kit.Binding {
 		{Keys: []string{"?"}, Help: "keys", Hint: 98, Do: a.showHelp},
 		{Keys: []string{"L"}, Help: "messages so far", Do: a.showLog},
 		{Keys: []string{"T"}, Help: "next theme", Do: a.nextTheme},
-		{Keys: []string{"ctrl+l"}, Help: "draw anew", Do: func() tea.Cmd { return tea.ClearScreen }},
-		{Keys: []string{"ctrl+z"}, Help: "suspend the workbench", Do: func() tea.Cmd { return tea.Suspend }},
+		{Keys: []string{"ctrl+l"}, Help: "draw anew", Do: func() tea.Cmd { return kit.Send(kit.RedrawMsg{}) }},
+		{Keys: []string{"ctrl+z"}, Help: "suspend the workbench", Do: func() tea.Cmd { return kit.Send(kit.SuspendMsg{}) }},
 		{Keys: []string{"q", "ctrl+c"}, Show: "q", Help: "leave", Hint: 99, Do: func() tea.Cmd {
 			a.ctx.Tell(kit.Leave{})
 			return nil

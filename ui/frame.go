@@ -21,8 +21,6 @@ type hit struct {
 // View draws the frame, the place in it and what lies over both.
 func (a *App) View() tea.View {
 	v := tea.NewView("")
-	v.AltScreen = true
-	v.MouseMode = tea.MouseModeCellMotion
 	if a.w == 0 || a.h == 0 {
 		return v
 	}

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/ui/kit"
+	"fumehood/ui/screen"
 )
 
 // Run opens the workbench on the terminal of stdin and stdout and returns when
@@ -22,26 +21,25 @@ func Run(ctx context.Context, b Backend, opt Options) error {
 	base, cancel := context.WithCancel(ctx)
 	defer cancel()
 	opt = fromEnv(opt, os.LookupEnv)
+	t := &screen.TTY{In: os.Stdin, Out: os.Stdout}
+	if err := t.Raw(); err != nil {
+		return fmt.Errorf("workbench: %w", err)
+	}
+	defer t.Restore()
+	scr := screen.New(os.Stdout, os.Environ())
+	defer scr.Close()
 	app := NewApp(base, b, opt)
-	p := tea.NewProgram(app, tea.WithContext(ctx))
-
-	// The library ends on SIGINT and SIGTERM; a terminal that goes away sends
-	// SIGHUP, which would otherwise end the process before it has tidied up.
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
-	defer signal.Stop(hup)
-	watch := make(chan struct{})
-	go func() {
-		defer close(watch)
-		select {
-		case <-hup:
-			p.Quit()
-		case <-base.Done():
-		}
-	}()
+	run := &program{app: app, scr: scr, tty: t, env: os.LookupEnv}
+	scr.Enter(run.questions())
+	w, h := t.Size()
+	// The library reads keys and runs the loop; the screen draws. Its ticker has
+	// nothing to do, hence one look a second.
+	p := tea.NewProgram(run, tea.WithContext(ctx), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(w, h))
+	wait := t.Watch(p, base.Done())
 	_, err := p.Run()
 	cancel()
-	<-watch
+	wait()
+	run.leave()
 	if errors.Is(err, tea.ErrInterrupted) || errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil
 	}

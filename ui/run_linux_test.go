@@ -183,9 +183,156 @@ func TestTheTerminalIsLeftAsItWas(t *testing.T) {
 			if hide, show := bytes.LastIndex(out, []byte("\x1b[?25l")), bytes.LastIndex(out, []byte("\x1b[?25h")); hide >= 0 && show < hide {
 				t.Errorf("got the cursor left hidden")
 			}
+			if c.how == "panic" && bytes.Index(out, []byte("made up by the test")) < bytes.LastIndex(out, []byte("\x1b[?1049l")) {
+				t.Errorf("got the panic on the screen that is taken away, want it behind:\n%q", out)
+			}
 			if !bytes.Contains(out, []byte("\x1b[?1049h")) && c.how != "panic" {
 				t.Errorf("got no full screen, want the test to have seen one")
 			}
 		})
 	}
+}
+
+// openChild starts the workbench in a terminal of its own.
+func openChild(t *testing.T, how string, env ...string) (*exec.Cmd, *terminal, *os.File, <-chan error) {
+	t.Helper()
+	tt, slave := openTerminal(t)
+	t.Cleanup(func() { tt.master.Close() })
+	t.Cleanup(func() { slave.Close() })
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append([]string{childEnv + "=" + how, "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"}, env...)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // ours, and as a rule ended already
+	within(t, 20*time.Second, "screen", func() bool { return bytes.Contains(tt.text(), []byte("claude-1")) })
+	return cmd, tt, slave, ended
+}
+
+func waitEnd(t *testing.T, tt *terminal, ended <-chan error) {
+	t.Helper()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Fatalf("got the end %v, want none but an ordinary one:\n%q", err, tt.text())
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("got no end within 20s:\n%q", tt.text())
+	}
+}
+
+func TestSuspendingGivesTheTerminalBackAndTakesItAgain(t *testing.T) {
+	cmd, tt, slave, ended := openChild(t, "quit")
+	inside, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tt.master.WriteString("\x1a"); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 10*time.Second, "way out", func() bool { return bytes.Contains(tt.text(), []byte("\x1b[?1049l")) })
+	within(t, 10*time.Second, "cooked terminal", func() bool {
+		st, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+		return err == nil && st.Lflag&unix.ICANON != 0 && st.Lflag&unix.ECHO != 0
+	})
+	// The kernel stops no process group without a shell above it, so that it
+	// only waits to be told to go on.
+	within(t, 10*time.Second, "second screen", func() bool {
+		if err := cmd.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(tt.text(), []byte("\x1b[?1049h")) == 2
+	})
+	within(t, 10*time.Second, "list, drawn again", func() bool {
+		text := tt.text()
+		return bytes.Contains(text[bytes.LastIndex(text, []byte("\x1b[?1049h")):], []byte("claude-1"))
+	})
+	again, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *again != *inside {
+		t.Errorf("got terminal settings %+v, want %+v", *again, *inside)
+	}
+	if _, err := tt.master.WriteString("q"); err != nil {
+		t.Fatal(err)
+	}
+	waitEnd(t, tt, ended)
+}
+
+func TestAStormOfSizesEndsAtTheLast(t *testing.T) {
+	cmd, tt, _, ended := openChild(t, "quit")
+	for i := range 500 {
+		size := &unix.Winsize{Row: uint16(1 + i*7%60), Col: uint16(1 + i*13%200)}
+		if err := unix.IoctlSetWinsize(int(tt.master.Fd()), unix.TIOCSWINSZ, size); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(syscall.SIGWINCH); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, z := range []unix.Winsize{{Row: 3, Col: 10}, {Row: 24, Col: 80}} {
+		n := len(tt.text())
+		if err := unix.IoctlSetWinsize(int(tt.master.Fd()), unix.TIOCSWINSZ, &z); err != nil {
+			t.Fatal(err)
+		}
+		want := []byte("fumehood")
+		if z.Row == 24 {
+			want = []byte("claude-1")
+		}
+		within(t, 10*time.Second, fmt.Sprintf("screen of %dx%d", z.Col, z.Row), func() bool { return bytes.Contains(tt.text()[n:], want) })
+	}
+	if _, err := tt.master.WriteString("q"); err != nil {
+		t.Fatal(err)
+	}
+	waitEnd(t, tt, ended)
+}
+
+// A workbench that only waits costs nothing: neither processor nor output.
+func TestAnIdleWorkbenchIsIdle(t *testing.T) {
+	cmd, tt, _, ended := openChild(t, "quit")
+	switches := func() (n int) {
+		dirs, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range dirs {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/status", cmd.Process.Pid, d.Name()))
+			if err != nil {
+				continue // it has ended
+			}
+			for _, l := range bytes.Split(b, []byte("\n")) {
+				var one int
+				if _, err := fmt.Sscanf(string(l), "voluntary_ctxt_switches: %d", &one); err == nil {
+					n += one
+				}
+			}
+		}
+		return n
+	}
+	if _, err := tt.master.WriteString("5"); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 10*time.Second, "walls", func() bool { return bytes.Contains(tt.text(), []byte("LAYER")) })
+	least := 1 << 30
+	for range 5 { // the calmest of five: another test may run beside this one
+		out, was, begin := len(tt.text()), switches(), time.Now()
+		<-time.After(time.Second)
+		n := int(float64(switches()-was) / time.Since(begin).Seconds())
+		if grown := len(tt.text()) - out; grown > 200 {
+			t.Errorf("got %d bytes written in a second of nothing", grown)
+		}
+		least = min(least, n)
+	}
+	if least > 40 {
+		t.Errorf("got %d wakeups a second, want a few", least)
+	}
+	if _, err := tt.master.WriteString("q"); err != nil {
+		t.Fatal(err)
+	}
+	waitEnd(t, tt, ended)
 }

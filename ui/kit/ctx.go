@@ -72,6 +72,16 @@ func (Show) intent()    {}
 func (Leave) intent()   {}
 func (Changed) intent() {}
 
+// What a Cmd asks of the terminal around the workbench.
+type (
+	RedrawMsg       struct{} // draw all of it anew
+	SuspendMsg      struct{} // give it back and stop, until the shell goes on with it
+	AskClipboardMsg struct{} // the answer is a tea.ClipboardMsg, if one comes
+)
+
+// Send is a Cmd that answers with msg at once.
+func Send(msg tea.Msg) tea.Cmd { return func() tea.Msg { return msg } }
+
 // Ctx is what a place gets from the frame. It belongs to the program's one
 // Update goroutine; a Cmd may use only Base.
 type Ctx struct {

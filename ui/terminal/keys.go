@@ -153,7 +153,7 @@ func (m *Model) askClipboard() tea.Cmd {
 	m.mode = inside
 	m.clip = m.ctx.Clock.Now()
 	m.ctx.Say("asked your terminal for its clipboard; if nothing comes, use the terminal's own paste")
-	return tea.ReadClipboard
+	return kit.Send(kit.AskClipboardMsg{})
 }
 
 // clipboard takes the answer, if it was asked for: a terminal that sends one
