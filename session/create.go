@@ -149,6 +149,7 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 		Agent: req.Agent, UID: uid, GID: gid, User: user,
 		Command: req.Command, TTY: req.TTY, State: StatePreparing, Created: time.Now().UTC(),
 	}
+	rec.Notes = notes(p.Selection, copied)
 	if err := d.SaveRecord(rec); err != nil {
 		return err
 	}
@@ -272,6 +273,23 @@ func (h *Host) seedHome(dir string, own *workspace.Owner, p *Prepared, agentName
 		}
 	}
 	return seedFiles(dir, p.Seed, h.Home, write(0o600))
+}
+
+// notes are what a person should know of a copy beside what was left out.
+func notes(sel *workspace.Selection, copied *workspace.Copied) []string {
+	out := append([]string(nil), sel.Notes...)
+	if n := len(copied.InHistory); n > 0 {
+		var some []string
+		for _, l := range copied.InHistory[:min(n, 5)] {
+			some = append(some, diffreview.SafeName(l.Path))
+		}
+		more := ""
+		if n > len(some) {
+			more = fmt.Sprintf(" and %d more", n-len(some))
+		}
+		out = append(out, fmt.Sprintf("the git history inside holds excluded or secret-looking files: %s%s; filesystem.history = \"none\" leaves history out", strings.Join(some, ", "), more))
+	}
+	return out
 }
 
 func include(p *policy.Policy) []string {

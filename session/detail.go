@@ -44,7 +44,7 @@ func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	if err != nil {
 		return Detail{}, err
 	}
-	det := Detail{Summary: h.summary(d, rec), Files: rec.Files, Bytes: rec.Bytes, PolicyID: rec.PolicyHash}
+	det := Detail{Summary: h.summary(d, rec), Files: rec.Files, Bytes: rec.Bytes, PolicyID: rec.PolicyHash, Notes: rec.Notes}
 	if det.LeftOut, err = d.LoadLeftOut(); err != nil {
 		return det, err
 	}

@@ -70,6 +70,7 @@ type Detail struct {
 	Block    string // the policy's text block
 	PolicyID string // its hash
 	Events   []string
+	Notes    []string // what a person should know of the copy
 }
 
 // LimitLine is one limit as it stands: "processes", "2048", "enforced by the kernel".

@@ -74,6 +74,7 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			d := h.Root.Dir(id)
+			printNotes(d)
 			if f.detach {
 				return printStarted(cmd, d, f)
 			}
@@ -111,6 +112,17 @@ func commandOf(agent string, args []string) ([]string, string, error) {
 	}
 	argv, err := session.AgentCommand(agent)
 	return argv, agent, err
+}
+
+// printNotes says on stderr what a person should know of the copy.
+func printNotes(d store.Dir) {
+	rec, err := d.LoadRecord()
+	if err != nil {
+		return // the next step fails on it, and says so
+	}
+	for _, n := range rec.Notes {
+		fmt.Fprintf(os.Stderr, "fumehood: note: %s\n", visible(n))
+	}
 }
 
 // finishRun follows a started command to its end and prints what a user or a

@@ -56,6 +56,7 @@ type Record struct {
 	Ended    time.Time   `json:"ended"`
 	Runs     int         `json:"runs"`
 	LastLine string      `json:"last_line,omitempty"` // of the terminal, cleaned
+	Notes    []string    `json:"notes,omitempty"`     // what a person should know of the copy
 }
 
 // LoadRecord reads session.json. A record of another version or one that is
