@@ -149,7 +149,7 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 		Agent: req.Agent, UID: uid, GID: gid, User: user,
 		Command: req.Command, TTY: req.TTY, State: StatePreparing, Created: time.Now().UTC(),
 	}
-	rec.Notes = notes(p.Selection, copied)
+	rec.Notes = notes(p.Selection, leftOut, copied)
 	if err := d.SaveRecord(rec); err != nil {
 		return err
 	}
@@ -276,20 +276,32 @@ func (h *Host) seedHome(dir string, own *workspace.Owner, p *Prepared, agentName
 }
 
 // notes are what a person should know of a copy beside what was left out.
-func notes(sel *workspace.Selection, copied *workspace.Copied) []string {
+func notes(sel *workspace.Selection, leftOut []diffreview.LeftOut, copied *workspace.Copied) []string {
 	out := append([]string(nil), sel.Notes...)
+	var secrets []string
+	for _, l := range leftOut {
+		if strings.Contains(l.Reason, "secret") {
+			secrets = append(secrets, diffreview.SafeName(l.Path))
+		}
+	}
+	if n := len(secrets); n > 0 {
+		out = append(out, fmt.Sprintf("left out, since they look like secrets: %s%s", strings.Join(secrets[:min(n, 5)], ", "), andMore(n-5)))
+	}
 	if n := len(copied.InHistory); n > 0 {
 		var some []string
 		for _, l := range copied.InHistory[:min(n, 5)] {
 			some = append(some, diffreview.SafeName(l.Path))
 		}
-		more := ""
-		if n > len(some) {
-			more = fmt.Sprintf(" and %d more", n-len(some))
-		}
-		out = append(out, fmt.Sprintf("the git history inside holds excluded or secret-looking files: %s%s; filesystem.history = \"none\" leaves history out", strings.Join(some, ", "), more))
+		out = append(out, fmt.Sprintf("the git history inside holds excluded or secret-looking files: %s%s; filesystem.history = \"none\" leaves history out", strings.Join(some, ", "), andMore(n-5)))
 	}
 	return out
+}
+
+func andMore(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 func include(p *policy.Policy) []string {
