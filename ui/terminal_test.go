@@ -391,3 +391,15 @@ func TestTheOldestLineAndAHitAreNeverBehindTheFoot(t *testing.T) {
 	d.Press("G", "/", "r", "o", "w", "space", "0", ".", "enter")
 	d.See("row 0.")
 }
+
+func TestAKilledSupervisorIsSaidInFull(t *testing.T) {
+	d, b := inTerminal(t)
+	b.With(func(b *uitest.Backend) {
+		b.Rows[0].Live, b.Rows[0].State = false, session.StateStopped
+		b.Rows[0].Error = "the supervisor ended without a word: it was killed, or the machine went down; the workspace is kept"
+		b.Fail = map[string]error{"Frame": errors.New("the session is not running")}
+	})
+	d.Settle()
+	d.See("Shall I run the migration?", "■ stopped: the supervisor ended without a word", "the workspace is kept.", "R run again")
+	d.Fits()
+}

@@ -23,8 +23,9 @@ func (m *Model) Keys() []kit.Binding {
 		tab = "diff"
 	}
 	by := func(d int) func() tea.Cmd { return func() tea.Cmd { return m.line(d) } }
-	rows := []kit.Binding{}
+	rows, sideways := []kit.Binding{}, []string{">", "right"}
 	if m.inList {
+		sideways = sideways[:1] // there the arrow opens the diff
 		rows = append(rows,
 			kit.Binding{Keys: []string{"enter", "space", "right", "l"}, Show: "enter", Help: "open the diff", Hint: 1, Off: none, Group: "decide", Do: m.openEntry})
 	} else {
@@ -52,7 +53,7 @@ func (m *Model) Keys() []kit.Binding {
 		kit.Binding{Keys: []string{"ctrl+u"}, Help: "half a page up", Group: "move", Do: by(-m.page() / 2)},
 		kit.Binding{Keys: []string{"g", "home"}, Help: "first line", Group: "move", Do: by(-1 << 30)},
 		kit.Binding{Keys: []string{"G", "end"}, Help: "last line", Group: "move", Do: by(1 << 30)},
-		kit.Binding{Keys: []string{"right", ">"}, Show: "> <", Help: "move long lines", Group: "show", Off: m.inList, Do: func() tea.Cmd { m.left += 16; return nil }},
+		kit.Binding{Keys: sideways, Show: "> <", Help: "move long lines", Group: "show", Off: m.inList, Do: func() tea.Cmd { m.left += 16; return nil }},
 		kit.Binding{Keys: []string{"left", "<"}, Help: "move them back", Group: "show", Off: m.inList, Do: func() tea.Cmd { m.left = max(0, m.left-16); return nil }},
 		kit.Binding{Keys: []string{"w"}, Help: "mark changed words: " + onOff(m.words), Group: "show", Do: func() tea.Cmd { m.words = !m.words; return nil }},
 		kit.Binding{Keys: []string{"W"}, Help: "mark tabs and spaces: " + onOff(m.white), Group: "show", Do: func() tea.Cmd { m.white = !m.white; return nil }},

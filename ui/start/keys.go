@@ -19,12 +19,16 @@ func (m *Model) Keys() []kit.Binding {
 		enter = "start"
 	}
 	text := m.input() != nil
+	back := []string{"esc"}
+	if text {
+		back = append(back, "ctrl+c") // elsewhere it leaves, as in every place
+	}
 	rows := []kit.Binding{
 		{Keys: []string{"enter"}, Help: enter, Hint: 1, Do: m.enter},
 		{Keys: []string{"tab", "down"}, Show: "tab", Help: "next question", Hint: 2, Do: func() tea.Cmd { return m.goTo(1) }},
 		{Keys: []string{"shift+tab", "up"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
 		{Keys: []string{"ctrl+s"}, Help: "start now", Hint: 4, Off: m.at == fieldName, Do: m.start},
-		{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "back", Hint: 6, Do: func() tea.Cmd {
+		{Keys: back, Show: "esc", Help: "back", Hint: 6, Do: func() tea.Cmd {
 			m.ctx.Tell(kit.Open{Place: kit.Sessions})
 			return nil
 		}},

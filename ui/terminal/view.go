@@ -99,7 +99,15 @@ func (m *Model) foot(w int) []string {
 		}
 		return []string{st.StatusBar.Render(kit.Fit(text, w))}
 	case m.over():
-		return []string{st.StatusBar.Render(kit.Fit(" "+m.how()+"  Its last screen stays; the workspace is there to review.", w))}
+		text := m.how()
+		if m.ended == nil || m.ended.Error == "" {
+			text += "  Its last screen stays; the workspace is there to review."
+		}
+		out := kit.Wrap(text, max(1, w-2))
+		for i, l := range out {
+			out[i] = st.StatusBar.Render(kit.Fit(" "+l, w))
+		}
+		return out[:min(len(out), 3)]
 	case m.err != nil:
 		return []string{st.Error.Render(kit.Fit(" the session does not answer: "+kit.Safe(m.err.Error())+"; asking again", w))}
 	}
