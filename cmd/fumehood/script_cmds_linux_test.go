@@ -527,10 +527,19 @@ func cmdVictim(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], strconv.Itoa(cmd.Process.Pid))
 }
 
-// listeners are a script's, by name; each connection is one value.
-type listeners map[string]chan struct{}
+// listener is one of a script's. Each connection is one value: true when it was
+// heard's own.
+type listener struct {
+	net.Addr
+	came chan bool
+}
 
-var heardBy perScript[listeners, chan struct{}]
+type listeners map[string]listener
+
+var heardBy perScript[listeners, listener]
+
+// ownMark is what heard's own connection says.
+const ownMark = "mark"
 
 // listen NAME unix|tcp|abstract ADDRESS: a listener of the host's own. A tcp
 // listener chooses its port and sets the variable NAME to its address.
@@ -546,8 +555,8 @@ func cmdListen(ts *testscript.TestScript, neg bool, args []string) {
 	l, err := net.Listen(network, addr)
 	ts.Check(err)
 	ts.Setenv(args[0], strings.TrimPrefix(l.Addr().String(), "@"))
-	heard := make(chan struct{}, 64)
-	heardBy.of(ts)[args[0]] = heard
+	came := make(chan bool, 64)
+	heardBy.of(ts)[args[0]] = listener{l.Addr(), came}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -556,8 +565,11 @@ func cmdListen(ts *testscript.TestScript, neg bool, args []string) {
 			if err != nil {
 				return
 			}
+			b := make([]byte, len(ownMark))
+			_ = c.SetReadDeadline(time.Now().Add(5 * time.Second)) // one that says nothing counts too
+			n, _ := c.Read(b)
 			c.Close()
-			heard <- struct{}{}
+			came <- string(b[:n]) == ownMark
 		}
 	}()
 	ts.Defer(func() {
@@ -566,26 +578,36 @@ func cmdListen(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// heard NAME N: exactly N connections came since the last time.
+// heard NAME N: exactly N connections came since the last time. One of its own
+// comes after them, so that none is on its way still.
 func cmdHeard(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, "heard NAME N")
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	heard, ok := heardBy.of(ts)[args[0]]
+	l, ok := heardBy.of(ts)[args[0]]
 	if !ok {
 		ts.Fatalf("no listener is named %q", args[0])
 	}
-	for range want {
+	c, err := net.Dial(l.Network(), l.String())
+	ts.Check(err)
+	defer c.Close()
+	_, err = c.Write([]byte(ownMark))
+	ts.Check(err)
+	got := 0
+	for {
 		select {
-		case <-heard:
-		case <-time.After(5 * time.Second):
-			ts.Fatalf("got fewer connections, want %d", want)
+		case own := <-l.came:
+			if !own {
+				got++
+				continue
+			}
+		case <-time.After(patience):
+			ts.Fatalf("the listener does not hear its own connection")
 		}
+		break
 	}
-	select {
-	case <-heard:
-		ts.Fatalf("got more connections, want %d", want)
-	default:
+	if got != want {
+		ts.Fatalf("got %d connections, want %d", got, want)
 	}
 }
 
