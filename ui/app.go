@@ -174,6 +174,8 @@ func (a *App) do(i kit.Intent) tea.Cmd {
 		}
 	case kit.Show:
 		a.dialogs = append(a.dialogs, i.Dialog)
+		// One that ignores keys at first has its keys drawn when it no longer does.
+		return a.ctx.Clock.After(kit.Grace+20*time.Millisecond, toastMsg{})
 	case kit.Changed:
 		return a.sessions.Reload()
 	case kit.Leave:

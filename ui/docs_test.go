@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/google/go-cmp/cmp"
@@ -151,6 +152,36 @@ func TestNoKeyHasTwoMeanings(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Nothing else may happen for a long while: without a message of its own the
+// keys of a question that has just begun to listen would stay hidden.
+func TestAQuestionIsDrawnAgainWhenItListens(t *testing.T) {
+	d, a := opened(t)
+	ask := &kit.Ask{Head: "Sure?", Clock: d.Clock, Late: true, Choices: []kit.Choice{{Key: "n", Label: "not at all"}}}
+	a.ctx.Tell(kit.Show{Dialog: ask})
+	drawn := &counting{App: a}
+	d.Model = drawn
+	d.Send(openMsg{})
+	d.NotSee("not at all")
+	before := drawn.messages
+	d.Advance(kit.Grace + 50*time.Millisecond)
+	if drawn.messages == before {
+		t.Fatal("got no message when the question began to listen, want one")
+	}
+	d.See("not at all")
+}
+
+// counting counts the messages that the App got: each has it drawn.
+type counting struct {
+	*App
+	messages int
+}
+
+func (c *counting) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	c.messages++
+	_, cmd := c.App.Update(msg)
+	return c, cmd
 }
 
 var _ tea.Model = (*App)(nil)
