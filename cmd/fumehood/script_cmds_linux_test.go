@@ -416,14 +416,15 @@ func cmdUntil(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, args, 2, "until REGEXP COMMAND...")
 	re, err := regexp.Compile(`(?m)` + args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	last := settle(patience, func() []string {
 		err := ts.Exec(args[1], args[2:]...)
 		if err == nil && re.MatchString(ts.ReadFile("stdout")) {
-			return
+			return nil
 		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("got %q and %q (%v) after %v, want it to fit %q", ts.ReadFile("stdout"), ts.ReadFile("stderr"), err, patience, args[0])
-		}
+		return []string{fmt.Sprintf("%q and %q (%v)", ts.ReadFile("stdout"), ts.ReadFile("stderr"), err)}
+	})
+	if len(last) > 0 {
+		ts.Fatalf("got %s after %v, want it to fit %q", last[0], patience, args[0])
 	}
 }
 

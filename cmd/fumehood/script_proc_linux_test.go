@@ -113,10 +113,14 @@ func processesOf(dir string, within time.Duration) []string {
 
 // settle asks until nothing is left, or for so long.
 func settle(within time.Duration, left func() []string) []string {
-	for deadline := time.Now().Add(within); ; time.Sleep(20 * time.Millisecond) {
+	deadline := time.Now().Add(within)
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
 		if out := left(); len(out) == 0 || time.Now().After(deadline) {
 			return out
 		}
+		<-again.C
 	}
 }
 

@@ -180,17 +180,19 @@ func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
 	t := ttyNamed(ts, args[0])
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if at := re.FindStringIndex(t.rest()); at != nil {
-			t.mu.Lock()
-			t.seen += at[1]
-			t.mu.Unlock()
-			return
+	last := settle(patience, func() []string {
+		rest := t.rest()
+		at := re.FindStringIndex(rest)
+		if at == nil {
+			return []string{rest[max(0, len(rest)-2000):]}
 		}
-		if time.Now().After(deadline) {
-			rest := t.rest()
-			ts.Fatalf("got %q after %v, want %q in it", rest[max(0, len(rest)-2000):], patience, args[1])
-		}
+		t.mu.Lock()
+		t.seen += at[1]
+		t.mu.Unlock()
+		return nil
+	})
+	if len(last) > 0 {
+		ts.Fatalf("got %q after %v, want %q in it", last[0], patience, args[1])
 	}
 }
 
