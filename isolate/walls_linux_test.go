@@ -51,15 +51,15 @@ func TestHostFilesAreAbsent(t *testing.T) {
 	}
 	sh(t, s, "ls /").must(t, strings.Join(rootEntries(), "\n"))
 	sh(t, s, "ls /home /tmp /var/tmp /dev/shm /run /fumehood /fumehood/canary").must(t,
-		"/dev/shm:\n\n/fumehood:\ncanary\nhome\nspawner\n\n/fumehood/canary:\n\n/home:\nsomeone\n\n/run:\n\n/tmp:\n\n/var/tmp:")
+		"/dev/shm:\n\n/fumehood:\ncanary\nempty\nhome\nspawner\n\n/fumehood/canary:\n\n/home:\nsomeone\n\n/run:\n\n/tmp:\n\n/var/tmp:")
 }
 
 // rootEntries is what of this machine's root may show, and what is ours.
 func rootEntries() []string {
 	var out []string
-	for _, name := range []string{"bin", "dev", "etc", "fumehood", "home", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin", "srv", "tmp", "usr", "var"} {
+	for _, name := range []string{"bin", "dev", "etc", "fumehood", "home", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin", "tmp", "usr", "var"} {
 		switch name {
-		case "dev", "etc", "fumehood", "home", "proc", "run", "srv", "tmp", "usr", "var":
+		case "dev", "etc", "fumehood", "home", "proc", "run", "tmp", "usr", "var":
 			out = append(out, name)
 		default:
 			if _, err := os.Lstat("/" + name); err == nil {
@@ -72,7 +72,7 @@ func rootEntries() []string {
 
 func TestNothingCanBeWrittenButWhatIsTheSessions(t *testing.T) {
 	s := start(t, spec(t))
-	for _, dir := range []string{"/", "/etc", "/usr", "/usr/bin", "/home", "/home/someone", "/fumehood", "/fumehood/canary", "/fumehood/canary/allowed", "/dev", "/proc", "/srv", "/var"} {
+	for _, dir := range []string{"/", "/etc", "/usr", "/usr/bin", "/home", "/home/someone", "/fumehood", "/fumehood/canary", "/fumehood/canary/allowed", "/dev", "/proc", "/fumehood/empty", "/var"} {
 		if o := sh(t, s, "echo x > "+dir+"/probe"); o.status.Code == 0 {
 			t.Errorf("%s can be written: %v", dir, o)
 		}

@@ -63,13 +63,10 @@ func checkInside(what, p string) error {
 			return fmt.Errorf("%s inside %q: %q is the sandbox's own", what, p, o)
 		}
 	}
-	for _, t := range append(Top(), "tmp", "var", "var/tmp", "run", Empty) {
+	for _, t := range append(Top(), "tmp", "var", "var/tmp", "run") {
 		if p == "/"+t {
 			return fmt.Errorf("%s inside %q: it would replace the sandbox's own", what, p)
 		}
-	}
-	if within(p, "/"+Empty) {
-		return fmt.Errorf("%s inside %q: /%s has to stay empty", what, p, Empty)
 	}
 	return nil
 }

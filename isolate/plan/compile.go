@@ -109,7 +109,7 @@ func system(h Host) []Step {
 }
 
 // Empty is the folder that stands as the second lower layer.
-const Empty = "srv"
+const Empty = "fumehood/empty"
 
 func etc(in Input) []Step {
 	steps := []Step{{Do: Dir, Target: "etc", Mode: 0o755}}

@@ -50,7 +50,7 @@ func TestStepsInOrder(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s", s.Do, s.Target))
 	}
 	want := []string{
-		"dir srv", "overlay usr", "symlink bin", "dir etc", "overlay etc/alternatives", "copy etc/services", "symlink etc/localtime",
+		"dir fumehood/empty", "overlay usr", "symlink bin", "dir etc", "overlay etc/alternatives", "copy etc/services", "symlink etc/localtime",
 		"file etc/passwd", "file etc/group", "file etc/hostname", "file etc/hosts", "file etc/nsswitch.conf", "file etc/resolv.conf",
 		"file etc/machine-id", "file etc/subuid", "file etc/subgid", "symlink etc/mtab",
 		"proc proc", "read-only proc/sys", "tmpfs tmp", "tmpfs var/tmp", "tmpfs run", "symlink var/run", "dir dev",

@@ -257,6 +257,7 @@ func mountOverlay(s plan.Step) error {
 		defer func() {
 			_ = unix.Unmount(staging, unix.MNT_DETACH) // checked by the next line: a mount point can't be removed
 			_ = unix.Rmdir(staging)                    // and from outside, by the mount table
+			delete(made, staging)
 		}()
 		lower = staging
 	case strings.ContainsAny(s.Source, ":,\\\"") || s.Ino != 0:
