@@ -39,7 +39,9 @@ func connect(tty bool, run func(session.Streams) (*wire.End, error)) (*wire.End,
 }
 
 // connectStreams passes stdin, stdout and stderr through byte for byte, and
-// signals on to the command.
+// signals on to the command. What of them is a terminal after all, as stderr is
+// in "fumehood run -- CMD | less", gets filtered output: nobody else is there
+// to keep the inside from the user's clipboard and keyboard.
 func connectStreams(run func(session.Streams) (*wire.End, error)) (*wire.End, error) {
 	sigs := make(chan os.Signal, 8)
 	signal.Notify(sigs, unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT, unix.SIGUSR1, unix.SIGUSR2)
@@ -63,10 +65,23 @@ func connectStreams(run func(session.Streams) (*wire.End, error)) (*wire.End, er
 			}
 		}
 	}()
+	out, restoreOut := guarded(os.Stdout)
+	defer restoreOut()
+	errOut, restoreErr := guarded(os.Stderr)
+	defer restoreErr()
 	return run(session.Streams{
-		In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Sigs: pass,
+		In: os.Stdin, Out: out, Err: errOut, Sigs: pass,
 		Notice: func(s string) { fmt.Fprintf(os.Stderr, "fumehood: %s\n", visible(s)) },
 	})
+}
+
+// guarded is f for bytes from inside, and what undoes their effects at the end.
+func guarded(f *os.File) (w io.Writer, restore func()) {
+	if !isTerminal(f) {
+		return f, func() {}
+	}
+	filter := term.NewFilter(f)
+	return filter, func() { _, _ = f.Write(filter.Restore()) } // the terminal may be gone
 }
 
 // connectTerminal gives the command this terminal: raw input in, filtered

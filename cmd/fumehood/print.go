@@ -7,6 +7,9 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
@@ -21,8 +24,28 @@ func printJSON(w io.Writer, v any) error {
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(append(b, '\n'))
+	_, err = w.Write(append(escapeRest(b), '\n'))
 	return err
+}
+
+// escapeRest escapes what the encoder leaves as it is though a terminal obeys
+// or hides it: the control characters from DEL on (one of them begins escape
+// sequences), and the format characters that reorder text or have no width.
+// Outside of strings JSON is ASCII, so each can be replaced where it stands.
+func escapeRest(b []byte) []byte {
+	out := make([]byte, 0, len(b))
+	for _, r := range string(b) {
+		switch {
+		case r == utf8.RuneError, r < 0x7f, r > 0x9f && !unicode.Is(unicode.Cf, r):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }
 
 // visible makes any text safe for a terminal: what it would obey, hide or draw

@@ -205,10 +205,13 @@ func printEvents(w io.Writer, d store.Dir, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	lines := json.NewEncoder(w)
 	for _, e := range events {
 		if asJSON {
-			if err := lines.Encode(e); err != nil {
+			line, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			if _, err := w.Write(append(escapeRest(line), '\n')); err != nil {
 				return err
 			}
 			continue
