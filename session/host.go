@@ -58,12 +58,28 @@ func NewHost(tty string) (*Host, error) {
 // no account or package uses (61184 to 65519, systemd's for dynamic users).
 func (h *Host) insideIDs(id string) (uid, gid int, name string) {
 	if h.UID != 0 {
-		return h.UID, h.GID, h.User
+		return h.UID, h.GID, plainName(h.User)
 	}
 	f := fnv.New32a()
 	_, _ = f.Write([]byte(id)) // never fails
 	n := 61184 + int(f.Sum32()%4336)
 	return n, n, "agent"
+}
+
+// plainName is an account's name as every tool inside takes it, or "user":
+// names of a directory service can have dots and backslashes in them, and an
+// account without an entry has only a number.
+func plainName(s string) string {
+	for i, r := range s {
+		letter := r >= 'a' && r <= 'z' || r == '_'
+		if !letter && (i == 0 || r != '-' && (r < '0' || r > '9')) {
+			return "user"
+		}
+	}
+	if s == "" || len(s) > 32 || s == "root" || s == "nobody" {
+		return "user"
+	}
+	return s
 }
 
 // ErrNoSession says that no session fits.
