@@ -181,7 +181,9 @@ func afterRun(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) {
 	if !rm {
 		return
 	}
-	if err := h.Remove(cmd.Context(), d, false); err != nil {
+	// The last snapshot was taken with everything inside gone: when it found
+	// nothing, there is nothing to look for again.
+	if err := h.Remove(cmd.Context(), d, n == 0); err != nil {
 		fmt.Fprintf(os.Stderr, "fumehood: %v\n", err)
 	}
 }
@@ -195,7 +197,7 @@ func runJSON(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) error {
 		return err
 	}
 	if rm {
-		if err := h.Remove(cmd.Context(), d, false); err != nil {
+		if err := h.Remove(cmd.Context(), d, len(res.Files) == 0); err != nil {
 			fmt.Fprintf(os.Stderr, "fumehood: %v\n", err)
 		}
 	}

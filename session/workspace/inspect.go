@@ -125,8 +125,10 @@ func (r *Repo) locate(ctx context.Context, g *hostGit, dir string) error {
 		if r.Branch == "HEAD" {
 			r.Branch, r.Detached = "", true
 		}
+	} else if unborn := err != nil && len(lines) == paths+1 && lines[paths] == asked[paths]; unborn {
+		lines = lines[:paths] // no commit yet: git repeats what it could not resolve
 	} else {
-		// No commit yet, or a path with a newline in it: each answer by itself.
+		// A path with a newline in it, say: each answer by itself.
 		lines = lines[:0]
 		for _, a := range asked[:paths] {
 			out, err := safe.output(ctx, nil, "rev-parse", a)
