@@ -403,3 +403,19 @@ func TestAKilledSupervisorIsSaidInFull(t *testing.T) {
 	d.See("Shall I run the migration?", "■ stopped: the supervisor ended without a word", "the workspace is kept.", "R run again")
 	d.Fits()
 }
+
+// Held pictures are for floods: the echo of a key is never among those.
+func TestAnEchoIsNotHeldBackInAFlood(t *testing.T) {
+	d, b := inTerminal(t)
+	for i := range 100 {
+		d.Press("x")
+		b.With(func(b *uitest.Backend) {
+			f := b.Screens["a1"]
+			f.Gen++
+			f.Lines = []string{fmt.Sprintf("echo %d.", i)}
+			b.Screens["a1"] = f
+		})
+		d.Settle() // the clock stands still
+		d.See(fmt.Sprintf("echo %d.", i))
+	}
+}

@@ -14,8 +14,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// drawEvery bounds how often the terminal is written to.
-const drawEvery = time.Second / 60
+// drawEvery bounds how often the terminal is written to, in the long run. The
+// first few after a rest are drawn at once: an echo must not wait because a
+// clock in a corner has just moved on.
+const (
+	drawEvery = time.Second / 60
+	drawBurst = 4
+)
 
 // stuckAfter is how long leaving waits for a terminal that takes no output.
 const stuckAfter = time.Second
@@ -57,7 +62,7 @@ type Screen struct {
 	cells     uv.ScreenBuffer
 	drawn     picture
 	env       []string
-	last      time.Time
+	spent     time.Time // when all that was drawn is earned again
 }
 
 // picture is what is to be drawn, and how.
@@ -133,16 +138,20 @@ func (s *Screen) run() {
 			return
 		case <-s.wake:
 		}
-		timer.Reset(drawEvery - time.Since(s.last))
+		timer.Reset(max(0, time.Until(s.spent)) - drawBurst*drawEvery)
 		select {
 		case <-s.quit:
 			return
 		case <-timer.C:
 		}
 		s.drawing <- struct{}{}
-		s.draw()
+		if s.draw() {
+			if now := time.Now(); s.spent.Before(now) {
+				s.spent = now
+			}
+			s.spent = s.spent.Add(drawEvery)
+		}
 		<-s.drawing
-		s.last = time.Now()
 	}
 }
 
@@ -223,16 +232,13 @@ func (s *Screen) write(text string) {
 	_, _ = io.WriteString(s.out, text) // a terminal that is gone sends SIGHUP
 }
 
-// draw brings the terminal to what is wanted now.
-func (s *Screen) draw() {
+// draw brings the terminal to what is wanted now. It says whether it wrote.
+func (s *Screen) draw() bool {
 	s.mu.Lock()
 	p := s.todo
 	s.mu.Unlock()
-	if !s.on || p.w <= 0 || p.h <= 0 {
-		return
-	}
-	if same(p, s.drawn) {
-		return
+	if !s.on || p.w <= 0 || p.h <= 0 || same(p, s.drawn) {
+		return false
 	}
 	if p.profiled {
 		s.scr.SetColorProfile(p.profile.Profile)
@@ -259,6 +265,7 @@ func (s *Screen) draw() {
 		s.write(s.frame(p))
 	}
 	s.drawn = p
+	return true
 }
 
 // frame wraps the renderer's output so that no cursor is seen to run about.

@@ -159,7 +159,7 @@ func TestAStormOfViewsIsDrawnSixtyTimesASecond(t *testing.T) {
 	until(t, s)
 	took := time.Since(begin)
 	_, writes := out.take()
-	if most := int(took/drawEvery) + 3; writes > most || n < 10*writes {
+	if most := int(took/drawEvery) + drawBurst + 3; writes > most || n < 10*writes {
 		t.Fatalf("got %d writes for %d views in %v, want at most %d", writes, n, took, most)
 	}
 }

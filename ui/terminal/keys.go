@@ -126,6 +126,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	case was == menu:
 		m.mode = inside // an unknown key closes the menu and does nothing else
 	case was == inside && m.id != "" && !m.over():
+		m.typed = m.ctx.Clock.Now()
 		m.in.key(session.Key{Code: msg.Code, Mod: int(msg.Mod), Text: msg.Text})
 		return m.send()
 	}

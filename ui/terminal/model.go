@@ -20,6 +20,10 @@ import (
 // endedAfter is how long it waits for the record of one that has just ended.
 const endedAfter = 150 * time.Millisecond
 
+// typingFor is how long after a key pictures are not held back: its echo is
+// among them.
+const typingFor = 150 * time.Millisecond
+
 // retryAfter is how long the pane waits before it asks a session again that
 // did not answer.
 const retryAfter = time.Second
@@ -86,7 +90,8 @@ type Model struct {
 	cancel context.CancelFunc
 	asked  int // requests of the inside already told
 
-	pace kit.Pace
+	pace  kit.Pace
+	typed time.Time // when the last key went in
 
 	in     queue
 	inGen  int
@@ -239,7 +244,8 @@ func (m *Model) show(msg frameMsg) tea.Cmd {
 		// Scrolled back, the view stands still: nothing moves under the eye.
 		return nil
 	}
-	if wait := m.pace.Wait(m.ctx.Clock.Now()); wait > 0 {
+	now := m.ctx.Clock.Now()
+	if wait := m.pace.Wait(now); wait > 0 && now.Sub(m.typed) > typingFor {
 		m.stop() // the request that was answered
 		return m.ctx.Clock.After(wait, paceMsg{Gen: m.gen})
 	}
