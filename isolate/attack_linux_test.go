@@ -1,19 +1,28 @@
 package isolate_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"fumehood/isolate"
+	"fumehood/isolate/layer"
 	"fumehood/isolate/testkit"
 )
 
-func init() { parts["own program"] = ownProgram }
+func init() {
+	parts["own program"] = ownProgram
+	parts["watches"] = takeWatches
+}
 
 // ownProgram tries, through /proc/self/exe, what the owner of a file may do to
 // it whatever Landlock says, and what only Landlock or the mount refuse.
@@ -68,16 +77,74 @@ func TestTheHostsProgramCantBeReachedThroughAnInterpreter(t *testing.T) {
 // starts, nor make it start something else.
 func TestStartFromAProgramThatWasRemoved(t *testing.T) {
 	const test = "TestTheHostsProgramCantBeReachedThroughAnInterpreter"
-	old := filepath.Join(t.TempDir(), "old")
-	b, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(old, b, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
+	old := filepath.Join(dir, copyOfThis(t, dir, "old"))
 	out, err := exec.Command("/bin/sh", "-c", `exec 9<"$1" && rm "$1" && exec /proc/self/fd/9 -test.v -test.run "^$2$"`, "sh", old, test).CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS: "+test) {
 		t.Errorf("got %v: %s", err, out)
 	}
+}
+
+// takeWatches takes every inotify instance that it can get.
+func takeWatches() {
+	for n := 0; ; n++ {
+		if _, err := unix.InotifyInit(); err != nil {
+			fmt.Println(n, err)
+			return
+		}
+	}
+}
+
+// The kernel counts them together for the account and its namespaces.
+func TestASessionCantTakeTheAccountsWatches(t *testing.T) {
+	text, err := os.ReadFile("/proc/sys/fs/inotify/max_user_instances")
+	if err != nil {
+		t.Skipf("got %v, want a kernel with inotify", err)
+	}
+	host, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp := spec(t)
+	program := copyOfThis(t, sp.Workspace.Host, "probe")
+	s := start(t, sp)
+	o := sh(t, s, "FUMEHOOD_TEST_PART=watches exec ./"+program)
+	var got int
+	if _, err := fmt.Sscan(o.out, &got); err != nil || o.status.Code != 0 {
+		t.Fatalf("got %v, want a number", o)
+	}
+	if want := max(16, host/4); got > want || got < min(8, want) {
+		t.Errorf("got %d instances inside, want at most %d and at least a few", got, want)
+	}
+}
+
+// A spawner that can't come up was waited for without end.
+func TestASpawnerThatDoesNotComeUpEndsTheStart(t *testing.T) {
+	sp := spec(t)
+	sp.DataBytes = 16 << 20
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s, err := isolate.Start(ctx, sp)
+	if err == nil {
+		t.Fatal(errors.Join(errors.New("got a sandbox, want an error"), s.Kill()))
+	}
+	var le *layer.Error
+	if !errors.As(err, &le) || ctx.Err() != nil {
+		t.Errorf("got %v, want the layer, and before the deadline", err)
+	}
+}
+
+// copyOfThis puts this test binary into a folder, for parts that are started
+// by other programs.
+func copyOfThis(t *testing.T, dir, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Own(t, filepath.Join(dir, name))
+	return name
 }

@@ -191,8 +191,9 @@ func (c *checker) limits(l Limits) {
 	}
 	// Below these nothing starts, and the error then comes from somewhere in
 	// the middle of a start, without the name of the key.
-	if l.Memory != 0 && l.Memory < 16<<20 {
-		c.refuse("limits.memory", fmt.Sprintf("%s is too small for any process", l.Memory), "at least 16MiB")
+	// It bounds the process that starts commands too, which needs 80 MiB.
+	if l.Memory != 0 && l.Memory < 96<<20 {
+		c.refuse("limits.memory", fmt.Sprintf("%s is too small for a session's own processes", l.Memory), "at least 96MiB")
 	}
 	if l.Processes != 0 && l.Processes < 16 {
 		c.refuse("limits.processes", fmt.Sprintf("%d is too small for a session's own processes", l.Processes), "at least 16")

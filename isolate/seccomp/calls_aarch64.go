@@ -22,6 +22,7 @@ var armCalls = map[string]uint32{
 	"fsopen":                  430,
 	"fspick":                  433,
 	"init_module":             105,
+	"io_setup":                0,
 	"io_uring_enter":          426,
 	"io_uring_register":       427,
 	"io_uring_setup":          425,

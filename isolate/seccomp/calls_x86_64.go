@@ -25,6 +25,7 @@ var x86Calls = map[string]uint32{
 	"fspick":                  433,
 	"get_kernel_syms":         177,
 	"init_module":             175,
+	"io_setup":                206,
 	"io_uring_enter":          426,
 	"io_uring_register":       427,
 	"io_uring_setup":          425,

@@ -153,6 +153,7 @@ func always() []Row {
 		"bpf", "perf_event_open", "userfaultfd", "fanotify_init", "fanotify_mark", "lookup_dcookie", "uselib", "vhangup",
 		"lsm_set_self_attr", "remap_file_pages")
 	group(eNOSYS, "runs other calls where no filter looks; programs fall back", "io_uring_setup", "io_uring_enter", "io_uring_register")
+	group(eNOSYS, "its contexts are counted for the whole machine, so that one session could leave the host's databases none; programs fall back", "io_setup")
 	group(eNOSYS, "keyrings are shared by everything of one user", "add_key", "request_key", "keyctl")
 	group(eNOSYS, "memory that no account can see", "memfd_secret")
 	group(ePERM, "opens files by number, past every path rule", "open_by_handle_at", "name_to_handle_at")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -393,6 +394,35 @@ func mountProc(s plan.Step) error {
 	// filter refuses to make one; this holds should the filter have a hole.
 	if err := writeFile(s.Target+"/sys/user/max_user_namespaces", "0"); err != nil {
 		return fmt.Errorf("write user.max_user_namespaces: %w", err)
+	}
+	return shareWatches(s.Target + "/sys")
+}
+
+// shareWatches bounds what the session may take of the account's inotify
+// instances and watches, which the kernel counts together for the account's
+// own programs and everything in its namespaces.
+func shareWatches(sys string) error {
+	for _, w := range []struct {
+		of, to string
+		least  int // what a build with a watcher or two needs
+	}{
+		{"/fs/inotify/max_user_instances", "/user/max_inotify_instances", 16},
+		{"/fs/inotify/max_user_watches", "/user/max_inotify_watches", 4096},
+	} {
+		text, err := os.ReadFile(sys + w.of)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // a kernel without inotify
+		}
+		if err != nil {
+			return err
+		}
+		all, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", w.of, err)
+		}
+		if err := writeFile(sys+w.to, strconv.Itoa(max(w.least, all/4))); err != nil {
+			return fmt.Errorf("write %s: %w", w.to, err)
+		}
 	}
 	return nil
 }

@@ -84,6 +84,10 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if err != nil {
 		return nil, err
 	}
+	// So that the starter sees the end of a spawner that doesn't come up.
+	if err := unix.Close(plan.FDSpawn); err != nil {
+		return nil, at(layer.Identity, "close the spawner's socket", err)
+	}
 	// PID 1 itself is not bound: in a fork bomb it still has to get a thread.
 	if err := limit(spawner, p.Limits); err != nil {
 		return nil, err

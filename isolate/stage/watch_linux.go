@@ -32,7 +32,6 @@ func (s *first) watch() int {
 			_ = unix.Dup3(null, fd, 0) // at worst the starter keeps reading an open pipe
 		}
 	}
-	_ = unix.Close(plan.FDSpawn) // the spawner has its own
 	end := make(chan struct{}, 3)
 	msgs := make(chan plan.ToStage)
 	go func() { s.reap(); end <- struct{}{} }()

@@ -211,15 +211,14 @@ func (s *supervisor) exec(c *wire.Conn, q wire.Request) error {
 	if err := c.WriteJSON(wire.KindReply, wire.Reply{TTY: q.TTY}); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	err := r.begin()
-	if err == nil {
-		s.runs[r] = true
-	}
-	s.mu.Unlock()
-	if err != nil {
+	// Not under mu: it waits for an answer from inside, and for the end of a
+	// snapshot, and the limits must not wait meanwhile.
+	if err := r.begin(); err != nil {
 		return c.WriteJSON(wire.KindEnd, wire.End{State: wire.StateFailed, Error: err.Error()})
 	}
+	s.mu.Lock()
+	s.runs[r] = true // when the session ended just now, reportExec tells it
+	s.mu.Unlock()
 	_ = s.event("exec", strings.Join(q.Argv, " "), nil)
 	stop := s.clockRun(r)
 	defer stop()

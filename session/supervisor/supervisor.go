@@ -165,6 +165,9 @@ func (s *supervisor) spec() isolate.Spec {
 		Processes: s.pol.Limits.Processes,
 		DataBytes: uint64(s.pol.Limits.Memory),
 		OpenFiles: 0,
+		// What is in /tmp counts as memory, so more than all of it never fits;
+		// unbounded, it could be filled between two samples.
+		TmpBytes: uint64(s.pol.Limits.Memory),
 	}
 	sp.ReadOnly, sp.HostHome = s.start.ReadOnly, s.start.HostHome
 	return sp
@@ -255,9 +258,10 @@ func (s *supervisor) finish() {
 	if tree, err := limits.Tree(s.sb.PID()); err == nil {
 		e.Usage.Leftover = max(0, len(tree)-1-s.main.alive()) // without the spawner
 	}
-	if err := s.sb.Kill(); err != nil {
-		s.log.Printf("end the sandbox: %v", err)
-		_ = s.event("kill", err.Error(), nil)
+	killErr := s.sb.Kill()
+	if killErr != nil {
+		s.log.Printf("end the sandbox: %v", killErr)
+		_ = s.event("kill", killErr.Error(), nil)
 	}
 	s.mu.Lock()
 	runs := make([]*run, 0, len(s.runs))
@@ -276,7 +280,11 @@ func (s *supervisor) finish() {
 	if err := s.out.Close(); err != nil {
 		s.log.Printf("close output: %v", err)
 	}
-	if !s.start.Ephemeral {
+	switch {
+	case s.start.Ephemeral:
+	case killErr != nil: // what may still write is not read; a review reads it once all has ended
+		_ = s.event("snapshot", "no final snapshot: not everything inside has ended", nil)
+	default:
 		if err := s.snapshot(context.Background()); err != nil {
 			s.log.Printf("final snapshot: %v", err)
 			_ = s.event("snapshot", "final snapshot: "+err.Error(), nil)
