@@ -22,8 +22,14 @@ func TestRefusesWhatIsNoProject(t *testing.T) {
 	link := filepath.Join(filepath.Dir(b.home), "tohome")
 	b.ok(os.Symlink(b.home, link))
 	for _, row := range []struct{ dir, why string }{
-		{"/", "system folder"}, {"/etc", "system folder"}, {"/usr/bin", "system folder"}, {"/proc/self", "system folder"},
-		{"/tmp", "system folder"}, {b.home, "home folder"}, {filepath.Dir(b.home), "holds the home folder"}, {link, "home folder"},
+		{"/", "system folder"},
+		{"/etc", "system folder"},
+		{"/usr/bin", "system folder"},
+		{"/proc/self", "system folder"},
+		{"/tmp", "system folder"},
+		{b.home, "home folder"},
+		{filepath.Dir(b.home), "holds the home folder"},
+		{link, "home folder"},
 	} {
 		_, err := Inspect(context.Background(), row.dir, b.home)
 		var refused *RefusedError
