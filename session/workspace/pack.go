@@ -154,7 +154,7 @@ func (p *packer) secret(path string, seen map[string]bool) {
 func (p *packer) wholePack(idx string, wanted map[string]bool) error {
 	k, err := baseline.OpenPack(idx, p.repo.hashSize())
 	if err != nil {
-		return nil //nolint:nilerr // an older index, or gone: git itself packs the objects
+		return nil // an older index, or gone: git itself packs the objects
 	}
 	defer k.Close()
 	if k.Len() > len(wanted) {
@@ -162,7 +162,7 @@ func (p *packer) wholePack(idx string, wanted map[string]bool) error {
 	}
 	names, err := k.Names()
 	if err != nil {
-		return nil //nolint:nilerr // as above
+		return nil // as above
 	}
 	for _, n := range names {
 		if _, ok := wanted[n]; !ok {
