@@ -78,6 +78,43 @@ func Wrap(s string, w int) []string {
 	return strings.Split(ansi.Wrap(s, w, " "), "\n")
 }
 
+// Hang wraps text behind lead, which stands before the first line only.
+func Hang(lead, text string, w int) []string {
+	n := Width(lead)
+	out := Wrap(text, max(10, w-n))
+	for i := range out {
+		if i > 0 {
+			lead = strings.Repeat(" ", n)
+		}
+		out[i] = lead + out[i]
+	}
+	return out
+}
+
+// WrapLines wraps each line of a text, the rest of one as far to the right as
+// its beginning and two more.
+func WrapLines(s string, w int) []string {
+	var out []string
+	for _, l := range strings.Split(strings.TrimRight(s, "\n"), "\n") {
+		text := strings.TrimLeft(l, " ")
+		in := l[:len(l)-len(text)]
+		for i, part := range Wrap(text, max(10, w-len(in)-2)) {
+			switch {
+			case Width(l) <= w:
+				out = append(out, l)
+			case i == 0:
+				out = append(out, in+part)
+			default:
+				out = append(out, in+"  "+part)
+			}
+			if Width(l) <= w {
+				break
+			}
+		}
+	}
+	return out
+}
+
 // Indent puts p before each line.
 func Indent(lines []string, p string) []string {
 	out := make([]string, len(lines))

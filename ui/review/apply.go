@@ -185,9 +185,9 @@ func (m *Model) showLeftOut() tea.Cmd {
 	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "not in this review", Body: func(w int) []string {
 		var out []string
 		if ign.Count > 0 {
-			out = append(out, kit.Plural(ign.Count, "change")+" under paths that git ignores; they come back only by name, with fumehood apply --ignored:")
+			out = append(out, kit.Wrap(kit.Plural(ign.Count, "change")+" under paths that git ignores. They stay in the workspace and can't be applied yet:", w)...)
 			for _, p := range ign.Paths {
-				out = append(out, kit.Cut("  "+diffreview.SafeName(p), w))
+				out = append(out, kit.Hang("  ", diffreview.SafeName(p), w)...)
 			}
 			if ign.Truncated {
 				out = append(out, "  … and more")
@@ -199,7 +199,7 @@ func (m *Model) showLeftOut() tea.Cmd {
 			if l.Size > 0 {
 				size = kit.Bytes(l.Size)
 			}
-			out = append(out, kit.Cut(kit.Right(size, 9)+"  "+diffreview.SafeName(l.Path)+"   "+kit.Safe(l.Reason), w))
+			out = append(out, kit.Hang(kit.Right(size, 9)+"  ", diffreview.SafeName(l.Path)+"   "+kit.Safe(l.Reason), w)...)
 		}
 		if len(out) == 0 {
 			out = append(out, "Nothing was left out.")

@@ -75,6 +75,39 @@ func (m *Model) entries() []entry {
 	return l.items
 }
 
+// row is the kind of the entry under the cursor of the list.
+func (m *Model) row() entryKind {
+	if es := m.entries(); m.files.At < len(es) {
+		return es[m.files.At].kind
+	}
+	return entryFile
+}
+
+// onFile says whether the list's cursor is on the file that m.file is, and
+// tells if it is not: a deciding key must not act on a file that is not under
+// the cursor.
+func (m *Model) onFile() bool {
+	es := m.entries()
+	if m.files.At < len(es) {
+		if e := es[m.files.At]; e.kind == entryFile && e.file == m.file {
+			return true
+		}
+	}
+	m.ctx.Say("no file is under the cursor: nothing was decided (enter opens the row)")
+	return false
+}
+
+// goRow puts the list's cursor on the entry of a kind, if there is one.
+func (m *Model) goRow(k entryKind) bool {
+	for n, e := range m.entries() {
+		if e.kind == k {
+			m.files.At = n
+			return true
+		}
+	}
+	return false
+}
+
 // entryText draws an entry in w cells, without its colours: the mark of its
 // strongest finding, name, units and counts.
 func (m *Model) entryText(e entry, w int) string {

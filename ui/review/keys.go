@@ -27,7 +27,8 @@ func (m *Model) Keys() []kit.Binding {
 	if m.inList {
 		sideways = sideways[:1] // there the arrow opens the diff
 		rows = append(rows,
-			kit.Binding{Keys: []string{"enter", "space", "right", "l"}, Show: "enter", Help: "open the diff", Hint: 1, Off: none, Group: "decide", Do: m.openEntry})
+			kit.Binding{Keys: []string{"enter", "space", "right", "l"}, Show: "enter", Help: "open the diff", Hint: 1, Off: none, Group: "decide", Do: m.openEntry},
+			kit.Binding{Keys: []string{"x", "u"}, Help: "only in the diff", Off: none, Group: "decide", Do: m.onlyInDiff})
 	} else {
 		rows = append(rows,
 			kit.Binding{Keys: []string{"space"}, Help: "approve", Hint: 1, Off: none, Group: "decide", Do: m.approveHunk},
@@ -40,7 +41,7 @@ func (m *Model) Keys() []kit.Binding {
 		kit.Binding{Keys: []string{"a"}, Help: "approve file", Hint: 6, Off: none, Group: "decide", Do: m.approveFile},
 		kit.Binding{Keys: []string{"A"}, Help: "apply", Hint: 5, Off: m.set == nil || m.tally.approved == 0, Group: "host", Do: m.askApply},
 		kit.Binding{Keys: []string{"U"}, Help: "take the newest apply back", Off: m.id == "", Group: "host", Do: m.askUndo},
-		kit.Binding{Keys: []string{"tab"}, Help: tab, Hint: hint(m.narrow(), 4), Off: none, Group: "move", Do: func() tea.Cmd { m.inList = !m.inList; return nil }},
+		kit.Binding{Keys: []string{"tab"}, Help: tab, Hint: hint(m.narrow(), 4), Off: none, Group: "move", Do: m.otherSide},
 		kit.Binding{Keys: []string{"j", "down"}, Show: "j k", Help: "line", Group: "move", Do: by(1)},
 		kit.Binding{Keys: []string{"k", "up"}, Help: "line up", Group: "move", Do: by(-1)},
 		kit.Binding{Keys: []string{"J", "]"}, Show: "J ]", Help: "next hunk", Group: "move", Off: none, Do: func() tea.Cmd { return m.hunk(1) }},
@@ -100,6 +101,25 @@ func (m *Model) escape() tea.Cmd {
 	return nil
 }
 
+// otherSide goes between list and diff. A row that is no file has no diff to go
+// to: the one drawn before it is of another row.
+func (m *Model) otherSide() tea.Cmd {
+	if m.inList && !m.onFile() {
+		return nil
+	}
+	m.inList = !m.inList
+	return nil
+}
+
+// onlyInDiff answers the keys that decide on one hunk: in the list none is
+// under the cursor.
+func (m *Model) onlyInDiff() tea.Cmd {
+	if m.onFile() {
+		m.ctx.Say("x and u are for the hunk under the cursor: enter opens the diff")
+	}
+	return nil
+}
+
 func (m *Model) openEntry() tea.Cmd {
 	es := m.entries()
 	if m.files.At >= len(es) {
@@ -116,7 +136,10 @@ func (m *Model) openEntry() tea.Cmd {
 	return nil
 }
 
+// toggleFold leaves the cursor on its file. From the folded entry it goes to
+// the first file that comes out of it.
 func (m *Model) toggleFold() tea.Cmd {
+	on := m.row()
 	m.folded = !m.folded
 	if m.folded && m.inFold(m.file) {
 		for i := range m.set.Files {
@@ -127,7 +150,19 @@ func (m *Model) toggleFold() tea.Cmd {
 		}
 		m.folded = true
 	}
-	m.files.Move(0, len(m.entries()))
+	switch {
+	case on == entryFold && m.inList && !m.folded:
+		for i := range m.set.Files {
+			if m.inFold(i) {
+				m.goFile(i)
+				break
+			}
+		}
+	case on == entryLeft:
+		m.goRow(entryLeft)
+	default:
+		m.goFile(m.file)
+	}
 	return nil
 }
 
@@ -154,7 +189,7 @@ func (m *Model) decideHunk(v diffreview.Verdict) tea.Cmd {
 // been on the screen, and units that were rejected.
 func (m *Model) approveFile() tea.Cmd {
 	f := m.fileNow()
-	if f == nil || !m.ready() {
+	if f == nil || m.inList && !m.onFile() || !m.ready() {
 		return nil
 	}
 	var ids []string

@@ -175,7 +175,7 @@ func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
 		m.ctx.Fail(fmt.Errorf("change set: %w", msg.Err))
 		return m.pump()
 	}
-	old, oldUnit, oldPath := m.set, m.unitID(), m.path()
+	old, oldUnit, oldPath, oldRow := m.set, m.unitID(), m.path(), m.row()
 	m.err, m.set = nil, msg.Set
 	if m.set == nil {
 		m.set = &diffreview.ChangeSet{Session: m.id}
@@ -186,7 +186,11 @@ func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
 	m.refit()
 	m.file, m.rows = 0, nil
 	m.restore(oldUnit, oldPath)
-	if old != nil && m.unitID() != oldUnit {
+	moved := m.unitID() != oldUnit
+	if oldRow != entryFile && m.inList && !m.goRow(oldRow) {
+		moved = true
+	}
+	if old != nil && moved {
 		m.settled = m.ctx.Clock.Now().Add(kit.Grace)
 	}
 	m.count()

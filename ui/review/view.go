@@ -168,6 +168,9 @@ func (m *Model) entryStyle(e entry) style.Style {
 // diffLines draws the file under the cursor: its name, then its rows.
 func (m *Model) diffLines(w, h int) []string {
 	f := m.fileNow()
+	if m.inList && m.row() != entryFile {
+		return m.rowLines(w, h)
+	}
 	fr := m.laid()
 	out := make([]string, 0, h)
 	out = append(out, m.fileHead(f, w))
@@ -199,6 +202,18 @@ func (m *Model) diffLines(w, h int) []string {
 		out = append(out, "")
 	}
 	return out
+}
+
+// rowLines stands where the diff is while the list's cursor is on a row that is
+// no file: the diff of another would look like its own.
+func (m *Model) rowLines(w, h int) []string {
+	text := "What is not in this review. enter lists it."
+	if m.row() == entryFold {
+		text = "Lock and generated files, folded. enter shows each as a file."
+	}
+	out := []string{m.ctx.Styles.StatusBar.Render(kit.Fit(" no file", w)), ""}
+	out = append(out, kit.Indent(kit.Wrap(text, max(1, w-2)), " ")...)
+	return kit.Block(strings.Join(out, "\n"), w, h)
 }
 
 func (m *Model) inListOnly() bool { return m.narrow() && m.inList }
