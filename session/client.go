@@ -17,7 +17,16 @@ import (
 )
 
 // ErrNotLive says that no supervisor runs for the session.
-var ErrNotLive = errors.New("the session is not running")
+var ErrNotLive error = notLive{}
+
+type notLive struct{}
+
+func (notLive) Error() string { return "the session is not running" }
+
+// Hint is how to make it run again.
+func (notLive) Hint() string {
+	return "\"fumehood resume ID -- CMD\" starts it again on the same workspace"
+}
 
 // dial connects to a live session's supervisor.
 func dial(ctx context.Context, d store.Dir) (*wire.Conn, error) {

@@ -149,6 +149,13 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 		Agent: req.Agent, UID: uid, GID: gid, User: user,
 		Command: req.Command, TTY: req.TTY, State: StatePreparing, Created: time.Now().UTC(),
 	}
+	if p.Repo.Git {
+		for _, f := range p.Selection.Files {
+			if f.Origin == workspace.Untracked || f.Origin == workspace.Included {
+				rec.Untracked = append(rec.Untracked, f.Path)
+			}
+		}
+	}
 	rec.Notes = notes(p.Selection, leftOut, copied)
 	if err := d.SaveRecord(rec); err != nil {
 		return err
@@ -283,6 +290,15 @@ func notes(sel *workspace.Selection, leftOut []diffreview.LeftOut, copied *works
 		if strings.Contains(l.Reason, "secret") {
 			secrets = append(secrets, diffreview.SafeName(l.Path))
 		}
+	}
+	var inside []string
+	for _, f := range sel.Files {
+		if f.Origin == workspace.Tracked && workspace.LooksSecret(f.Path) {
+			inside = append(inside, diffreview.SafeName(f.Path))
+		}
+	}
+	if n := len(inside); n > 0 {
+		out = append(out, fmt.Sprintf("inside although it looks like a secret, since git tracks it: %s%s; filesystem.exclude keeps it out", strings.Join(inside[:min(n, 5)], ", "), andMore(n-5)))
 	}
 	if n := len(secrets); n > 0 {
 		out = append(out, fmt.Sprintf("left out, since they look like secrets: %s%s", strings.Join(secrets[:min(n, 5)], ", "), andMore(n-5)))

@@ -190,6 +190,10 @@ func (h *Host) Prune(ctx context.Context, repo string, force bool) (removed []st
 			kept = append(kept, PathWhy{s.ID, "it is running"})
 			continue
 		}
+		if n := h.Standing(h.Root.Dir(s.ID)); n > 0 && !force {
+			kept = append(kept, PathWhy{s.ID, "an apply of it can still be undone; \"fumehood rm\" ends that"})
+			continue
+		}
 		if err := h.Remove(ctx, h.Root.Dir(s.ID), force); err != nil {
 			kept = append(kept, PathWhy{s.ID, err.Error()})
 			continue

@@ -96,10 +96,11 @@ func (e *AmbiguousError) Error() string {
 	for _, c := range e.Candidates {
 		names = append(names, fmt.Sprintf("%s (%s)", c.ID, c.Name))
 	}
+	list := "\n  " + strings.Join(names[:min(len(names), 8)], "\n  ") + andMore(len(names)-8)
 	if e.ID == "" {
-		return fmt.Sprintf("this repository has %d sessions: %s; name one", len(names), strings.Join(names, ", "))
+		return fmt.Sprintf("this repository has %d sessions; name one:%s", len(names), list)
 	}
-	return fmt.Sprintf("%q fits %d sessions: %s", e.ID, len(names), strings.Join(names, ", "))
+	return fmt.Sprintf("%q fits %d sessions:%s", e.ID, len(names), list)
 }
 
 // Find gives the folder of the session that id means: its name, its ID or a

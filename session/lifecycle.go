@@ -151,7 +151,7 @@ func (e *UndecidedError) Error() string {
 	if e.Files == 1 {
 		files = "1 changed file"
 	}
-	return fmt.Sprintf("session %s has %s that nobody decided on; nothing was removed", e.ID, files)
+	return fmt.Sprintf("session %s has %s neither rejected nor in the repository; nothing was removed", e.ID, files)
 }
 
 // Hint says how to remove it all the same.
@@ -194,7 +194,7 @@ func writePrivate(path string, b []byte) error { return atomicfile.Write(path, b
 func (h *Host) Frame(ctx context.Context, d store.Dir, since uint64, offset int) (Frame, error) {
 	r, err := ask(ctx, d, wire.Request{Op: wire.OpFrame, Since: since, Offset: offset})
 	if errors.Is(err, ErrNotLive) {
-		return lastFrame(d)
+		return lastFrame(d, offset)
 	}
 	if err != nil {
 		return Frame{}, err
@@ -206,13 +206,17 @@ func (h *Host) Frame(ctx context.Context, d store.Dir, since uint64, offset int)
 }
 
 // lastFrame is the last picture that the supervisor kept of an ended session's
-// terminal; ErrNotLive when there is none.
-func lastFrame(d store.Dir) (Frame, error) {
+// terminal, scrolled back by offset lines; ErrNotLive when there is none.
+func lastFrame(d store.Dir, offset int) (Frame, error) {
 	f, err := d.LoadFrame()
 	if err != nil {
 		return Frame{}, ErrNotLive
 	}
 	f.Ended = true
+	f.Scrollback = min(max(f.Scrollback, 0), len(f.Lines))
+	f.Offset = min(max(offset, 0), f.Scrollback)
+	top := f.Scrollback - f.Offset
+	f.Lines = f.Lines[top:min(len(f.Lines), top+max(f.Rows, 1))]
 	return *f, nil
 }
 

@@ -113,6 +113,7 @@ type Preview struct {
 type Applied struct {
 	Session   string    `json:"session"`
 	Applied   []string  `json:"applied"`
+	Changes   []PathWhy `json:"changes"` // of applied: added, modified, deleted, type or mode
 	Conflicts []PathWhy `json:"conflicts"`
 	Skipped   []PathWhy `json:"skipped"`
 }

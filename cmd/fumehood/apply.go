@@ -97,7 +97,7 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 		}
 		if err == nil {
 			for _, p := range res.Applied {
-				fmt.Fprintf(w, "%s  %s\n", verb, diffreview.SafeName(p))
+				fmt.Fprintf(w, "%s  %s%s\n", verb, diffreview.SafeName(p), kindText(res.Changes, p))
 			}
 		}
 		for _, c := range res.Conflicts {
@@ -108,7 +108,27 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 		}
 	}
 	if err != nil {
-		return &exitError{code: exitConflict, err: err}
+		return &exitError{code: exitConflict, err: err, hint: applyHint(err)}
 	}
 	return nil
+}
+
+// kindText names what a plain "applied" would hide.
+func kindText(changes []session.PathWhy, path string) string {
+	for _, c := range changes {
+		if c.Path == path && c.Why != "modified" {
+			return " (" + c.Why + ")"
+		}
+	}
+	return ""
+}
+
+func applyHint(err error) string {
+	switch {
+	case errors.Is(err, session.ErrConflict):
+		return "--skip-conflicts leaves those files out and applies the rest"
+	case errors.Is(err, session.ErrNothing):
+		return "\"fumehood review\" decides file by file; --all approves what carries no risk"
+	}
+	return ""
 }

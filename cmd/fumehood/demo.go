@@ -116,7 +116,8 @@ func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) 
 	if err := writeDiff(w, r.Set); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nNothing was written to the repository. \"fumehood demo\" on a terminal opens this in the workbench.\n")
+	fmt.Fprintf(w, "\nThe git hook and the agent's commit are not in it: a .git never comes back.\n")
+	fmt.Fprintf(w, "Nothing was written to the repository. \"fumehood demo\" on a terminal opens this in the workbench.\n")
 	if bad {
 		return &exitError{code: exitConflict, err: fmt.Errorf("the demo did not go as it should: see above")}
 	}

@@ -25,7 +25,11 @@ const (
 type exitError struct {
 	code int
 	err  error
+	hint string
 }
+
+// Hint is what to do about it.
+func (e *exitError) Hint() string { return e.hint }
 
 func (e *exitError) Error() string {
 	if e.err == nil {

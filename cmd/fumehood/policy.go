@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -91,7 +92,10 @@ func policyInit() *cobra.Command {
 			}
 			path := filepath.Join(h.Config, "fumehood", "policy.toml")
 			if len(args) > 0 {
-				path = filepath.Join(h.Config, "fumehood", "policies", filepath.Base(args[0])+".toml")
+				if strings.Trim(args[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" || strings.HasPrefix(args[0], ".") {
+					return fmt.Errorf("the policy name %q: letters, digits, . _ - are allowed, and no . first", args[0])
+				}
+				path = filepath.Join(h.Config, "fumehood", "policies", args[0]+".toml")
 			}
 			if _, err := os.Lstat(path); err == nil {
 				return fmt.Errorf("%s exists; it was left as it is", path)
@@ -103,6 +107,9 @@ func policyInit() *cobra.Command {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), path)
+			if len(args) == 0 {
+				fmt.Fprintln(cmd.ErrOrStderr(), "every session without --policy uses it from now on")
+			}
 			return nil
 		},
 	}

@@ -130,6 +130,8 @@ func plural(n int, thing string) string {
 	switch {
 	case n == 1:
 		return "1 " + thing
+	case strings.HasSuffix(thing, "y"):
+		return fmt.Sprintf("%d %sies", n, strings.TrimSuffix(thing, "y"))
 	case strings.HasSuffix(thing, "s"):
 		return fmt.Sprintf("%d %ses", n, thing)
 	}

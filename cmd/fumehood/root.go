@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -73,6 +75,9 @@ func rootCommand() *cobra.Command {
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
+				if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+					return fmt.Errorf("%q is neither a command nor a folder; \"fumehood --help\" lists the commands", dir)
+				}
 			}
 			return workbench(cmd, dir, "", "sessions")
 		},

@@ -133,7 +133,7 @@ func finishRun(cmd *cobra.Command, h *session.Host, d store.Dir, f runFlags, tty
 	}
 	end, err := followSession(cmd, d, tty)
 	if errors.Is(err, session.ErrDetached) {
-		fmt.Fprintf(os.Stderr, "fumehood: left %s running; \"fumehood attach %s\" comes back to it\n", d.ID(), d.ID())
+		fmt.Fprintf(os.Stderr, "\nfumehood: left %s running; \"fumehood attach %s\" comes back to it\n", d.ID(), d.ID())
 		return nil
 	}
 	if err != nil {

@@ -107,10 +107,11 @@ func rmCommand() *cobra.Command {
 				dirs = append(dirs, d)
 			}
 			for _, d := range dirs {
+				standing := h.Standing(d)
 				err := h.Remove(cmd.Context(), d, force)
 				var u *session.UndecidedError
 				if errors.As(err, &u) && isTerminal(os.Stdin) && isTerminal(os.Stderr) {
-					if !ask(cmd, fmt.Sprintf("%s has %d changed files that nobody decided on. Throw them away? [y/N] ", d.ID(), u.Files)) {
+					if !ask(cmd, fmt.Sprintf("%s has %d changed files that are neither rejected nor in the repository. Throw them away? [y/N] ", d.ID(), u.Files)) {
 						fmt.Fprintf(cmd.OutOrStdout(), "%s kept\n", d.ID())
 						continue
 					}
@@ -119,13 +120,21 @@ func rmCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s removed\n", d.ID())
+				fmt.Fprintf(cmd.OutOrStdout(), "%s removed%s\n", d.ID(), undoGone(standing))
 			}
 			return nil
 		},
 	}
 	c.Flags().BoolVarP(&force, "force", "f", false, "remove undecided changes too")
 	return c
+}
+
+// undoGone says what a removal takes with it besides the workspace.
+func undoGone(applies int) string {
+	if applies == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s of it can no longer be undone", plural(applies, "apply"))
 }
 
 // ask puts one question; anything but y or yes is no.

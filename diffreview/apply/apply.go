@@ -77,7 +77,8 @@ type PathWhy struct {
 type Result struct {
 	ID      string   // of the journal entry; empty when nothing had to be written
 	Applied []string // sorted; the host has the wanted bytes, written now or there already
-	// Written is the part of Applied that was written now.
+	// Written is the part of Applied that was written now, or would be in a dry
+	// run.
 	Written   []string
 	Conflicts []PathWhy
 	Skipped   []PathWhy // conflicts left out by SkipConflicts
@@ -150,7 +151,7 @@ func (b *bench) carryOut(ctx context.Context, gs []goal, rules dirRules, begin b
 	res := Result{Skipped: p.conflicts}
 	moves := p.moves()
 	if b.DryRun || len(moves) == 0 {
-		res.Applied = applied(p.already, moves)
+		res.Applied, res.Written = applied(p.already, moves), applied(nil, moves)
 		return res, nil
 	}
 	for i := range moves {

@@ -369,7 +369,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	o.DryRun = true
 	res, err := Apply(context.Background(), o, []Target{{Path: "a", Base: s.store.file("0"), Want: s.store.file("1")}, {Path: "n/b", Want: s.store.file("1")}})
 	must(t, err)
-	if diff := cmp.Diff(Result{Applied: []string{"a", "n/b"}}, res); diff != "" {
+	if diff := cmp.Diff(Result{Applied: []string{"a", "n/b"}, Written: []string{"a", "n/b"}}, res); diff != "" {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(before, snapTree(t, s.dir)); diff != "" {

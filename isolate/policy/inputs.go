@@ -49,6 +49,13 @@ func (f *finder) badInput(dir, real string, never []string) error {
 	case withinAny(dir, kernelFolders()) || withinAny(real, kernelFolders()):
 		return errors.New("leads to " + real + ", a folder of the running system")
 	}
+	for _, h := range f.homes {
+		for _, c := range credentialFolders() {
+			if one := path.Join(h, c); within(real, one) || within(dir, one) || within(one, real) {
+				return errors.New("leads to " + real + ", which holds credentials or is around them: " + one)
+			}
+		}
+	}
 	for _, own := range never {
 		own = path.Clean(own)
 		// The real path of our own folder counts too: a link must not open it.
@@ -71,3 +78,12 @@ func (f *finder) real(dir string) string {
 // kernelFolders show the running system and other processes; each sandbox has
 // its own.
 func kernelFolders() []string { return []string{"/proc", "/sys", "/dev", "/run", "/var/run"} }
+
+// credentialFolders are places below a home that hold keys and logins. No
+// policy can bring them in: what is inside is read by code that nobody trusts.
+func credentialFolders() []string {
+	return []string{
+		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".password-store", ".config/gh", ".config/gcloud", ".config/op",
+		".netrc", ".git-credentials", ".npmrc", ".pypirc", ".cargo/credentials.toml", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium",
+	}
+}

@@ -43,20 +43,21 @@ type Record struct {
 	GID          int    `json:"gid"`
 	User         string `json:"user"`
 
-	Command  []string    `json:"command"`
-	TTY      bool        `json:"tty"`
-	State    wire.State  `json:"state"`
-	Code     *int        `json:"exit_code"`
-	Signal   int         `json:"signal,omitempty"`
-	Limit    *wire.Limit `json:"limit"`
-	Error    string      `json:"error,omitempty"`
-	Began    bool        `json:"began"` // the command itself was started
-	Created  time.Time   `json:"created"`
-	Started  time.Time   `json:"started"`
-	Ended    time.Time   `json:"ended"`
-	Runs     int         `json:"runs"`
-	LastLine string      `json:"last_line,omitempty"` // of the terminal, cleaned
-	Notes    []string    `json:"notes,omitempty"`     // what a person should know of the copy
+	Command   []string    `json:"command"`
+	TTY       bool        `json:"tty"`
+	State     wire.State  `json:"state"`
+	Code      *int        `json:"exit_code"`
+	Signal    int         `json:"signal,omitempty"`
+	Limit     *wire.Limit `json:"limit"`
+	Error     string      `json:"error,omitempty"`
+	Began     bool        `json:"began"` // the command itself was started
+	Created   time.Time   `json:"created"`
+	Started   time.Time   `json:"started"`
+	Ended     time.Time   `json:"ended"`
+	Runs      int         `json:"runs"`
+	LastLine  string      `json:"last_line,omitempty"` // of the terminal, cleaned
+	Notes     []string    `json:"notes,omitempty"`     // what a person should know of the copy
+	Untracked []string    `json:"untracked,omitempty"` // paths that went in and are in no commit and no index
 }
 
 // LoadRecord reads session.json. A record of another version or one that is

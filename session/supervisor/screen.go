@@ -50,10 +50,24 @@ func (s *supervisor) frame(t *term.Terminal, since uint64, offset int) (*wire.Fr
 	return out, nil
 }
 
-// picture is the terminal as it stands.
-func picture(t *term.Terminal, offset int) *wire.Frame {
-	f, _ := t.Frame(0, offset) // since 0 always draws
-	return wireFrame(f)
+// history is the terminal as it stands, with all lines that are kept above the
+// screen before it: Scrollback says how many of Lines those are.
+func history(t *term.Terminal) *wire.Frame {
+	last, _ := t.Frame(0, 0) // since 0 always draws
+	out := wireFrame(last)
+	var above []string
+	for left := last.Scrollback; left > 0; {
+		f, _ := t.Frame(0, left)
+		n := min(left, len(f.Lines))
+		if n == 0 || f.Offset != left {
+			break
+		}
+		above = append(above, f.Lines[:n]...)
+		left -= n
+	}
+	out.Lines = append(above, out.Lines...)
+	out.Scrollback, out.CursorOn = len(above), false
+	return out
 }
 
 func wireFrame(f term.Frame) *wire.Frame {

@@ -297,7 +297,7 @@ func (s *supervisor) finish() {
 	s.rec.Error = e.Error
 	if s.main != nil && s.main.term != nil {
 		s.rec.LastLine = lastLine(s.main.term)
-		f := picture(s.main.term, 0)
+		f := history(s.main.term)
 		f.State, f.Ended = e.State, true
 		if err := s.dir.SaveFrame(f); err != nil {
 			s.log.Printf("keep the last picture: %v", err)

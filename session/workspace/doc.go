@@ -27,7 +27,7 @@ type RefusedError struct {
 	Hint string // advice, apart from the error's text
 }
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("%q: %s", e.Path, e.Why) }
+func (e *RefusedError) Error() string { return fmt.Sprintf("%q %s", e.Path, e.Why) }
 
 // NoSpaceError is a workspace that would not fit, seen before anything is
 // written or when the disk filled up on the way; nothing of it is left.

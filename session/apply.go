@@ -1,0 +1,313 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"fumehood/diffreview"
+	"fumehood/diffreview/apply"
+	"fumehood/diffreview/linediff"
+	"fumehood/diffreview/risk"
+	"fumehood/session/store"
+	"fumehood/session/workspace"
+)
+
+// ApplyOptions narrow an apply.
+type ApplyOptions struct {
+	All           bool     // approve every undecided unit first, but not under an open warn or danger finding
+	AcceptRisk    []string // rules whose findings do not hold All back
+	Only          func(path string) bool
+	DryRun        bool // nothing is written and no decision recorded
+	SkipConflicts bool
+	Repo          string // re-points a session to where its repository is now
+}
+
+func onlyText(only func(string) bool) string {
+	if only == nil {
+		return ""
+	}
+	return "that fits --only "
+}
+
+// changesOf says what each path that was written became.
+func changesOf(targets []apply.Target, written []string) []PathWhy {
+	out := []PathWhy{}
+	for _, t := range targets {
+		if !slices.Contains(written, t.Path) {
+			continue
+		}
+		kind := "modified"
+		switch {
+		case t.Base.Kind == diffreview.KindAbsent:
+			kind = "added"
+		case t.Want.Kind == diffreview.KindAbsent:
+			kind = "deleted"
+		case t.Base.Kind != t.Want.Kind:
+			kind = "type"
+		case t.Base.Blob == t.Want.Blob && t.Base.Target == t.Want.Target:
+			kind = "mode"
+		}
+		out = append(out, PathWhy{t.Path, kind})
+	}
+	return out
+}
+
+// ErrNothing says that there was nothing to write; what wraps it says why.
+var ErrNothing = errors.New("nothing was written")
+
+// ErrNothingToUndo says that no apply stands.
+var ErrNothingToUndo = errors.New("there is no apply to take back; nothing was written")
+
+// ErrConflict says that the host changed; nothing was written.
+var ErrConflict = errors.New("the host's files changed since the copy; nothing was written")
+
+// Apply writes what is approved of a fresh snapshot to the host's work tree,
+// all or nothing.
+func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied, error) {
+	if err := knownRules(o.AcceptRisk); err != nil {
+		return Applied{}, err
+	}
+	r, err := h.Review(ctx, d, o.All)
+	if err != nil {
+		return Applied{}, err
+	}
+	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	if o.All {
+		skipped, err := h.approveAll(d, r, o)
+		if err != nil {
+			return out, err
+		}
+		out.Skipped = append(out.Skipped, skipped...)
+	}
+	unlock, err := d.Lock()
+	if err != nil {
+		return out, err
+	}
+	defer unlock()
+	targets, skipped, err := targetsOf(ctx, r, o.Only)
+	if err != nil {
+		return out, err
+	}
+	out.Skipped = append(out.Skipped, without(skipped, out.Skipped)...)
+	if len(targets) == 0 {
+		return out, fmt.Errorf("nothing %sis approved; %w", onlyText(o.Only), ErrNothing)
+	}
+	ao, err := h.applyOptions(ctx, d, r, o)
+	if err != nil {
+		return out, err
+	}
+	res, err := apply.Apply(ctx, ao, targets)
+	for _, p := range res.Applied {
+		if !slices.Contains(res.Written, p) {
+			out.Skipped = append(out.Skipped, PathWhy{p, "the repository has it already"})
+		}
+	}
+	res.Applied = res.Written
+	out.Changes = changesOf(targets, res.Written)
+	h.fold(&out, res)
+	if err != nil {
+		return out, err
+	}
+	if len(res.Conflicts) > 0 && !o.SkipConflicts {
+		return out, ErrConflict
+	}
+	switch {
+	case len(res.Written) == 0 && len(res.Conflicts)+len(res.Skipped) > 0:
+		return out, fmt.Errorf("all that is approved and not there yet is in conflict with the host; %w", ErrNothing)
+	case o.DryRun && len(res.Written) > 0:
+		return out, nil
+	case len(res.Written) == 0:
+		return out, fmt.Errorf("the repository has all that is approved already; %w", ErrNothing)
+	}
+	return out, d.AppendEvent(time.Now(), "applied", countOf(out.Applied), map[string]any{
+		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied, "conflicts": out.Conflicts, "skipped": out.Skipped,
+		"targets": targets,
+	})
+}
+
+// knownRules refuses a misspelt rule, which would accept nothing and say so only
+// by what is skipped.
+func knownRules(names []string) error {
+	known := map[string]bool{hiddenByRule: true, onlyCopyDeleted: true}
+	for _, r := range risk.Rules() {
+		known[r.Name] = true
+	}
+	for _, n := range names {
+		if !known[n] {
+			return fmt.Errorf("no risk rule is named %q; \"fumehood diff --risks\" shows the names", n)
+		}
+	}
+	return nil
+}
+
+// countOf says how many paths there are.
+func countOf(paths []string) string {
+	if len(paths) == 1 {
+		return "1 path"
+	}
+	return fmt.Sprintf("%d paths", len(paths))
+}
+
+// without gives the entries of more whose path was not said before: why --all
+// left a file undecided says more than that it is undecided.
+func without(more, said []PathWhy) []PathWhy {
+	var out []PathWhy
+	for _, m := range more {
+		if !slices.ContainsFunc(said, func(s PathWhy) bool { return s.Path == m.Path }) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func (h *Host) fold(out *Applied, res apply.Result) {
+	out.Applied = append(out.Applied, res.Applied...)
+	for _, c := range res.Conflicts {
+		out.Conflicts = append(out.Conflicts, PathWhy{c.Path, c.Why})
+	}
+	for _, c := range append(res.Skipped, res.Notes...) {
+		out.Skipped = append(out.Skipped, PathWhy{c.Path, c.Why})
+	}
+}
+
+// approveAll decides what --all decides, on the change set and, unless it is a
+// dry run, in the record.
+func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, error) {
+	var skipped []PathWhy
+	mark := func(dec *diffreview.Decisions) error {
+		for _, s := range dec.ApproveAll(r.Set, o.AcceptRisk, o.Only, h.verdictBy(diffreview.Approved, "")) {
+			skipped = append(skipped, PathWhy{s.Path, s.Why})
+		}
+		dec.Fill(r.Set)
+		return nil
+	}
+	if o.DryRun {
+		dec, err := loadDecisions(d)
+		if err != nil {
+			return nil, err
+		}
+		return skipped, mark(dec)
+	}
+	if err := h.decide(d, mark); err != nil {
+		return nil, err
+	}
+	saveCounts(d, r.Set)
+	return skipped, d.AppendEvent(time.Now(), "decided", "approved all but what is risky", map[string]any{
+		"by": h.User, "tty": h.TTY, "accept_risk": o.AcceptRisk, "skipped": skipped,
+	})
+}
+
+// targetsOf turns the approved part of a change set into what apply writes.
+func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.Target, []PathWhy, error) {
+	var out []apply.Target
+	var skipped []PathWhy
+	for i := range r.Set.Files {
+		f := &r.Set.Files[i]
+		if only != nil && !only(f.Path) {
+			continue
+		}
+		switch f.Decision() {
+		case diffreview.Undecided:
+			if !partly(f) {
+				skipped = append(skipped, PathWhy{f.Path, "undecided"})
+				continue
+			}
+		case diffreview.Approved:
+		case diffreview.Rejected:
+			if !partly(f) {
+				skipped = append(skipped, PathWhy{f.Path, "rejected"})
+				continue
+			}
+		}
+		var base []byte
+		if f.Old.Kind == diffreview.KindFile && len(f.Hunks) > 0 {
+			b, err := r.Snap.Content(f.Old.Blob, linediff.MaxBytes)
+			if err != nil {
+				return nil, nil, fmt.Errorf("baseline of %s: %w", diffreview.SafeName(f.Path), err)
+			}
+			base = b
+		}
+		e, content, changed, err := diffreview.Result(f, base)
+		if err != nil {
+			return nil, nil, fmt.Errorf("approved part of %s: %w", diffreview.SafeName(f.Path), err)
+		}
+		if !changed {
+			continue
+		}
+		if e.Kind == diffreview.KindFile && e.Blob == "" {
+			if e.Blob, err = r.Snap.PutBlob(content); err != nil {
+				return nil, nil, err
+			}
+			e.Size = int64(len(content))
+		}
+		out = append(out, apply.Target{Path: f.Path, Base: f.Old, Want: e, Units: f.UnitIDs()})
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return out, skipped, nil
+}
+
+// partly tells whether any unit of the file is approved.
+func partly(f *diffreview.File) bool {
+	if f.Whole != "" && f.WholeDecision == diffreview.Approved {
+		return true
+	}
+	for i := range f.Hunks {
+		if f.Hunks[i].Decision == diffreview.Approved {
+			return true
+		}
+	}
+	return false
+}
+
+func (h *Host) applyOptions(ctx context.Context, d store.Dir, r *Review, o ApplyOptions) (apply.Options, error) {
+	rec := r.Record
+	root := apply.Root{Path: rec.Repo, Dev: rec.RepoDev, Ino: rec.RepoIno, GitDir: rec.GitDir, GitDev: rec.GitDev, GitIno: rec.GitIno}
+	if o.Repo != "" {
+		repo, err := workspace.Inspect(ctx, o.Repo, h.Home)
+		if err != nil {
+			return apply.Options{}, err
+		}
+		root = apply.Root{Path: repo.Root, Dev: repo.RootDev, Ino: repo.RootIno, GitDir: repo.GitDir, GitDev: repo.GitDev, GitIno: repo.GitIno}
+	}
+	return apply.Options{
+		Root: root, Store: r.Snap, Journal: d.Journal(), DryRun: o.DryRun, SkipConflicts: o.SkipConflicts,
+		Now: time.Now, Who: h.User, TTY: h.TTY,
+	}, nil
+}
+
+// Undo takes the newest apply back, if the files are still as it left them.
+func (h *Host) Undo(ctx context.Context, d store.Dir, repo string) (Applied, error) {
+	r, err := h.Review(ctx, d, false)
+	if err != nil {
+		return Applied{}, err
+	}
+	unlock, err := d.Lock()
+	if err != nil {
+		return Applied{}, err
+	}
+	defer unlock()
+	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	ao, err := h.applyOptions(ctx, d, r, ApplyOptions{Repo: repo})
+	if err != nil {
+		return out, err
+	}
+	res, err := apply.Undo(ctx, ao)
+	if errors.Is(err, apply.ErrNothing) {
+		return out, ErrNothingToUndo
+	}
+	h.fold(&out, res)
+	if err != nil {
+		return out, err
+	}
+	if len(res.Conflicts) > 0 {
+		return out, ErrConflict
+	}
+	return out, d.AppendEvent(time.Now(), "undone", countOf(out.Applied), map[string]any{
+		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied,
+	})
+}
