@@ -148,3 +148,25 @@ func copyOfThis(t *testing.T, dir, name string) string {
 	testkit.Own(t, filepath.Join(dir, name))
 	return name
 }
+
+// PID 1 and the spawner hold sockets to the starter: whoever could take one
+// over could forge how commands end, or keep the session alive.
+func TestTheOwnProcessesCantBeLookedInto(t *testing.T) {
+	s := start(t, spec(t))
+	// "self" is the control: each of these can be opened at all.
+	const script = `
+can() {
+	if test -L "$1"; then readlink "$1"; elif test -d "$1"; then ls "$1"; else (: <"$1"); fi >/dev/null 2>&1
+}
+for p in /proc/[0-9]*; do
+	if test "$(tr "\\0" " " <$p/cmdline)" = "fumehood __spawner "; then spawner=${p#/proc/}; fi
+done 2>/dev/null
+for p in 1 $spawner self; do
+	open=
+	for f in environ maps mem auxv io syscall fd fdinfo map_files cwd root exe ns/mnt ns/net; do
+		if can /proc/$p/$f; then open="$open $f"; fi
+	done
+	echo "open:$open"
+done`
+	sh(t, s, script).must(t, "open:\nopen:\nopen: environ maps mem auxv io syscall fd fdinfo map_files cwd root exe ns/mnt ns/net")
+}
