@@ -118,19 +118,29 @@ func TestASessionCantTakeTheAccountsWatches(t *testing.T) {
 	}
 }
 
-// A spawner that can't come up was waited for without end.
+// A spawner that did not come up was waited for without end. Which of the
+// starts fail depends on when its limit meets it; none may take long.
 func TestASpawnerThatDoesNotComeUpEndsTheStart(t *testing.T) {
-	sp := spec(t)
-	sp.DataBytes = 16 << 20
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	s, err := isolate.Start(ctx, sp)
-	if err == nil {
-		t.Fatal(errors.Join(errors.New("got a sandbox, want an error"), s.Kill()))
-	}
-	var le *layer.Error
-	if !errors.As(err, &le) || ctx.Err() != nil {
-		t.Errorf("got %v, want the layer, and before the deadline", err)
+	for range 10 {
+		sp := spec(t)
+		sp.DataBytes = 1
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		s, err := isolate.Start(ctx, sp)
+		late := ctx.Err()
+		cancel()
+		if late != nil {
+			t.Fatalf("got %v after 20 s, want an end at once", err)
+		}
+		if err == nil {
+			if err := s.Kill(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		var le *layer.Error
+		if !errors.As(err, &le) {
+			t.Errorf("got %v, want the layer", err)
+		}
 	}
 }
 
