@@ -419,3 +419,72 @@ func TestAnEchoIsNotHeldBackInAFlood(t *testing.T) {
 		d.See(fmt.Sprintf("echo %d.", i))
 	}
 }
+
+// ended opens the terminal of a session that has ended, with lines above its
+// last screen.
+func ended(t *testing.T) (*uitest.Driver, *uitest.Backend) {
+	t.Helper()
+	return open(t, 100, 24, func(b *uitest.Backend, o *ui.Options) {
+		o.Place, o.Session = "terminal", "c3"
+		f := b.Screens["c3"]
+		f.Lines = nil
+		for i := range 19 {
+			f.Lines = append(f.Lines, fmt.Sprintf("last %d.", i))
+		}
+		f.CursorY = 18
+		b.Screens["c3"] = f
+		b.Above = map[string][]string{"c3": nil}
+		for i := range 100 {
+			b.Above["c3"] = append(b.Above["c3"], fmt.Sprintf("line %d.", i))
+		}
+	})
+}
+
+func TestAnEndedSessionScrollsAndSearchesAsALiveOne(t *testing.T) {
+	d, _ := ended(t)
+	d.See("last 18.", "■ exit 0.  Its last screen stays", "[ scroll", "/ search")
+	d.Press("[", "k", "k", "k")
+	d.See("scrolled back 3 of 100 lines", "last 15.")
+	d.NotSee("last 16.")
+	d.Press("g")
+	d.See("scrolled back 100 of 100 lines", "line 0.")
+	d.Press("G")
+	d.See("scrolled back 0 of 100 lines", "last 18.")
+	d.Press("/", "l", "i", "n", "e", "space", "4", "2", ".", "enter")
+	d.See("line 42.")
+	d.Press("/", "z", "enter")
+	d.See("no line above has line 42.z")
+	d.Press("q")
+	d.See("last 18.", "■ exit 0.")
+	d.NotSee("scrolled back")
+	d.Press("pgup")
+	d.See("scrolled back 18 of 100 lines")
+	d.Press("pgdown", "esc", "/", "l", "i", "n", "e", "space", "7", ".", "enter")
+	d.See("line 7.")
+	d.Press("q", "5")
+	d.See("nothing runs") // the frame has its keys again
+}
+
+func TestTheWheelScrollsAnEndedSession(t *testing.T) {
+	d, _ := ended(t)
+	d.Send(tea.MouseWheelMsg{X: 5, Y: 10, Button: tea.MouseWheelUp})
+	d.Settle()
+	d.See("scrolled back 3 of 100 lines", "last 15.")
+	d.Send(tea.MouseWheelMsg{X: 5, Y: 10, Button: tea.MouseWheelDown})
+	d.Settle()
+	d.See("scrolled back 0 of 100 lines", "last 18.")
+}
+
+// Of some sessions nothing but the picture that is on the screen is left.
+func TestScrollingAnEndedSessionThatKeptNothingSaysSo(t *testing.T) {
+	d, b := inTerminal(t)
+	b.With(func(b *uitest.Backend) {
+		b.Rows[0].Live, b.Rows[0].State = false, session.StateStopped
+		b.Fail = map[string]error{"Frame": errors.New("the session is not running")}
+	})
+	d.Settle()
+	d.Press("[", "pgup")
+	d.See("scroll back: the session is not running", "scrolled back 0 of 120", "Shall I run the migration?")
+	d.Press("q")
+	d.See("■ stopped", "Shall I run the migration?")
+}

@@ -40,7 +40,9 @@ func (m *Model) Keys() []kit.Binding {
 			{Keys: []string{"r"}, Help: "review", Hint: 1, Do: m.open(kit.Review)},
 			{Keys: []string{"R"}, Help: "run again", Hint: 2, Off: m.resuming, Do: m.resume},
 			{Keys: []string{"enter", "esc"}, Show: "enter", Help: "close", Hint: 3, Do: m.open(kit.Sessions)},
-			{Keys: []string{"["}, Help: "scroll and search", Hint: 4, Off: !m.have || m.ended != nil, Do: m.toMode(scrolling)},
+			{Keys: []string{"["}, Help: "scroll", Hint: 4, Off: !m.have, Do: m.toMode(scrolling)},
+			{Keys: []string{"pgup"}, Help: "page up", Off: !m.have, Do: func() tea.Cmd { m.mode = scrolling; return m.scroll(m.page()) }},
+			{Keys: []string{"/"}, Help: "search", Hint: 5, Off: !m.have, Do: m.toMode(searching)},
 			{Keys: []string{reserved}, Help: "menu", Do: m.toMode(menu)},
 		}
 	}
@@ -53,7 +55,7 @@ func (m *Model) menuKeys() []kit.Binding {
 	rows := []kit.Binding{
 		{Keys: []string{"d", "1"}, Show: "d", Help: "sessions", Hint: 1, Do: m.open(kit.Sessions)},
 		{Keys: []string{"r", "3"}, Show: "r", Help: "review", Hint: 2, Do: m.open(kit.Review)},
-		{Keys: []string{"["}, Help: "scroll", Hint: 3, Off: m.ended != nil, Do: m.toMode(scrolling)},
+		{Keys: []string{"["}, Help: "scroll", Hint: 3, Off: !m.have, Do: m.toMode(scrolling)},
 		{Keys: []string{"p"}, Help: "paste", Hint: 4, Off: m.over(), Do: m.askClipboard},
 		{Keys: []string{"f"}, Help: "full", Hint: 5, Do: m.toggleFull},
 		{Keys: []string{reserved}, Help: "sends itself", Hint: 6, Do: m.sendReserved},
@@ -69,7 +71,7 @@ func (m *Model) menuKeys() []kit.Binding {
 }
 
 func (m *Model) scrollKeys() []kit.Binding {
-	page := max(1, int(m.size.Rows)-1)
+	page := m.page()
 	by := func(d int) func() tea.Cmd { return func() tea.Cmd { return m.scroll(d) } }
 	rows := []kit.Binding{
 		{Keys: []string{"k", "up"}, Show: "j k", Help: "line", Hint: 1, Do: by(1)},
@@ -89,6 +91,9 @@ func (m *Model) scrollKeys() []kit.Binding {
 	}
 	return rows
 }
+
+// page is how far a page key goes, in lines.
+func (m *Model) page() int { return max(1, int(m.size.Rows)-1) }
 
 func (m *Model) open(p kit.PlaceID) func() tea.Cmd {
 	return func() tea.Cmd {
@@ -205,7 +210,7 @@ func (m *Model) mouse(msg tea.MouseMsg) tea.Cmd {
 		return nil
 	}
 	if m.mode == inside {
-		if d < 0 || m.frame.Scrollback == 0 || m.ended != nil {
+		if d < 0 || m.frame.Scrollback == 0 {
 			return nil
 		}
 		m.mode = scrolling

@@ -224,10 +224,19 @@ func (m *Model) show(msg frameMsg) tea.Cmd {
 		if errors.Is(msg.Err, context.Canceled) {
 			return nil
 		}
+		if m.ended != nil && m.mode != inside {
+			// Only its last screen was kept, and that one stays.
+			m.offset = m.frame.Offset
+			m.ctx.Fail(fmt.Errorf("scroll back: %w", msg.Err))
+			return nil
+		}
 		m.err = msg.Err
 		return m.loadDetail()
 	}
-	m.err, m.ended = nil, nil
+	m.err = nil
+	if !msg.Frame.Ended {
+		m.ended = nil
+	}
 	if m.have && m.frame.State != msg.Frame.State {
 		m.ctx.Tell(kit.Changed{})
 	}
@@ -238,6 +247,9 @@ func (m *Model) show(msg frameMsg) tea.Cmd {
 	}
 	m.tellRequests()
 	if m.frame.Ended {
+		if m.ended != nil && m.mode != inside {
+			return nil // how it ended is known, and does not change by scrolling
+		}
 		return m.loadDetail()
 	}
 	if m.offset > 0 {
@@ -265,8 +277,10 @@ func (m *Model) loadDetail() tea.Cmd {
 // session that only does not answer, which is asked again.
 func (m *Model) judge(msg detailMsg) tea.Cmd {
 	if msg.Err == nil && !msg.Detail.Live {
+		if m.ended == nil {
+			m.ctx.Tell(kit.Changed{})
+		}
 		m.ended, m.err = &msg.Detail.Summary, nil
-		m.ctx.Tell(kit.Changed{})
 		return nil
 	}
 	wait := retryAfter

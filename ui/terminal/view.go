@@ -59,7 +59,7 @@ func (m *Model) above(room int, foot bool) int {
 		return max(0, min(last-room, m.found))
 	case scrolled && m.frame.Scrollback > 0 && m.frame.Offset >= m.frame.Scrollback:
 		return 0 // the oldest line, which nothing else would show
-	case m.over() || foot && m.frame.Offset == 0:
+	case m.frame.Offset == 0 && (m.over() || foot):
 		// A program's last words are at the top of an empty screen.
 		for last > 0 && strings.TrimSpace(ansi.Strip(lines[last-1])) == "" && last > m.frame.CursorY+1 {
 			last--

@@ -23,6 +23,7 @@ type Backend struct {
 	Rows    []session.Summary
 	Details map[string]session.Detail
 	Screens map[string]session.Frame
+	Above   map[string][]string // the lines above a screen, oldest first
 	Sets    map[string]*diffreview.ChangeSet
 	Fresh   map[string]*diffreview.ChangeSet // what the next fresh snapshot finds
 	Names   []string
@@ -163,6 +164,13 @@ func (b *Backend) Frame(ctx context.Context, id string, since uint64, offset int
 				err = fmt.Errorf("no session %q", id)
 			}
 			f.Offset = min(offset, f.Scrollback)
+			if above := b.Above[id]; len(above) > 0 {
+				all := append(append([]string{}, above...), f.Lines...)
+				f.Scrollback = len(above)
+				f.Offset = max(0, min(offset, f.Scrollback))
+				from := len(above) - f.Offset
+				f.Lines = all[from : from+len(f.Lines)]
+			}
 			b.mu.Unlock()
 			return f, err
 		}
@@ -212,7 +220,7 @@ func (b *Backend) Resume(ctx context.Context, id string, command []string, size 
 // Stop records the call.
 func (b *Backend) Stop(ctx context.Context, id string) error { return b.simple(ctx, "Stop", id) }
 
-// Remove takes the row away.
+// Remove takes the row away; unless forced it refuses while files are undecided.
 func (b *Backend) Remove(ctx context.Context, id string, force bool) error {
 	err := b.enter(ctx, "Remove", fmt.Sprintf("%s force=%v", id, force), true)
 	defer b.mu.Unlock()
@@ -220,6 +228,9 @@ func (b *Backend) Remove(ctx context.Context, id string, force bool) error {
 		return err
 	}
 	for i, s := range b.Rows {
+		if s.ID == id && s.Undecided > 0 && !force {
+			return &session.UndecidedError{ID: id, Files: s.Undecided}
+		}
 		if s.ID == id {
 			b.Rows = append(b.Rows[:i:i], b.Rows[i+1:]...)
 			break
