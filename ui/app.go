@@ -289,6 +289,11 @@ func (a *App) dropDone() {
 	a.dialogs = keep
 }
 
+func (a *App) leave() tea.Cmd {
+	a.ctx.Tell(kit.Leave{})
+	return nil
+}
+
 // keys is the frame's own table.
 func (a *App) keys() []kit.Binding {
 	to := func(id kit.PlaceID) func() tea.Cmd { return func() tea.Cmd { return a.open(id, "") } }
@@ -303,10 +308,11 @@ func (a *App) keys() []kit.Binding {
 		{Keys: []string{"T"}, Help: "next theme", Do: a.nextTheme},
 		{Keys: []string{"ctrl+l"}, Help: "draw anew", Do: func() tea.Cmd { return kit.Send(kit.RedrawMsg{}) }},
 		{Keys: []string{"ctrl+z"}, Help: "suspend the workbench", Do: func() tea.Cmd { return kit.Send(kit.SuspendMsg{}) }},
-		{Keys: []string{"q", "ctrl+c"}, Show: "q", Help: "leave", Hint: 99, Do: func() tea.Cmd {
-			a.ctx.Tell(kit.Leave{})
-			return nil
-		}},
+		{Keys: []string{"q", "ctrl+c"}, Show: "q", Help: "leave", Hint: 99, Do: a.leave},
+	}
+	if a.at == kit.Start {
+		// There q is a letter of a text field that is one key away.
+		rows[len(rows)-1] = kit.Binding{Keys: []string{"ctrl+c"}, Help: "leave", Do: a.leave}
 	}
 	for i := range rows {
 		rows[i].Group = "everywhere"

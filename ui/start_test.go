@@ -35,7 +35,7 @@ func TestNothingStartsBeforeItsMeaningIsShown(t *testing.T) {
 	d, b := atStart(t, nil)
 	b.Hold("Preview")
 	d.PressRapidly("right", "enter", "enter", "enter", "enter")
-	d.See("reading the repository", "enter again when it is shown")
+	d.See("reading the repository", "Not started yet", "Press it again once this is shown")
 	if got := calls(b, "Create"); len(got) != 0 {
 		t.Fatalf("got %q, want no start", got)
 	}
@@ -44,8 +44,40 @@ func TestNothingStartsBeforeItsMeaningIsShown(t *testing.T) {
 	if got := calls(b, "Create"); len(got) != 0 {
 		t.Fatalf("got %q, want no start by itself", got)
 	}
+	d.See("this is what it would be: ctrl+s starts it")
+	d.NotSee("Not started yet")
 	d.PressRapidly("enter", "enter")
 	same(t, calls(b, "Create"), `Create demo default "" []`)
+}
+
+func TestCtrlSStartsFromEveryQuestionAndTextTypedBeforeIsKept(t *testing.T) {
+	d, b := atStart(t, nil)
+	b.Hold("Preview")
+	d.PressRapidly("right", "tab", "tab", "m", "y", "ctrl+s", "q")
+	d.See("Not started yet", "myq")
+	b.Release("Preview")
+	d.Settle()
+	d.Press("ctrl+s")
+	same(t, calls(b, "Create"), `Create demo default "myq" []`)
+}
+
+func TestQDoesNotLeaveFromTheStartPage(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.Press("q", "tab", "q")
+	d.NotSee("q leave")
+	if d.Quit {
+		t.Fatal("got q to leave the workbench from the page of a new session, want it without effect")
+	}
+	d.See("new session", "esc back")
+	d.Press("tab", "q", "enter") // in the text field it is a letter
+	same(t, calls(b, "Create"), `Create shell default "q" []`)
+	d, _ = atStart(t, nil)
+	d.Press("esc")
+	d.See("▸ claude-1", "q leave")
+	d.Press("q")
+	if !d.Quit {
+		t.Fatal("got q without effect in the list, want it to leave")
+	}
 }
 
 func TestAnOlderPreviewIsDropped(t *testing.T) {

@@ -19,6 +19,10 @@ func (m *Model) Keys() []kit.Binding {
 		enter = "start"
 	}
 	text := m.input() != nil
+	startHint := 4
+	if m.at == fieldName {
+		startHint = 0 // enter does the same there
+	}
 	back := []string{"esc"}
 	if text {
 		back = append(back, "ctrl+c") // elsewhere it leaves, as in every place
@@ -27,8 +31,8 @@ func (m *Model) Keys() []kit.Binding {
 		{Keys: []string{"enter"}, Help: enter, Hint: 1, Do: m.enter},
 		{Keys: []string{"tab", "down"}, Show: "tab", Help: "next question", Hint: 2, Do: func() tea.Cmd { return m.goTo(1) }},
 		{Keys: []string{"shift+tab", "up"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
-		{Keys: []string{"ctrl+s"}, Help: "start now", Hint: 4, Off: m.at == fieldName, Do: m.start},
-		{Keys: back, Show: "esc", Help: "back", Hint: 6, Do: func() tea.Cmd {
+		{Keys: []string{"ctrl+s"}, Help: "start now", Hint: startHint, Do: m.start},
+		{Keys: back, Show: "esc", Help: "back", Hint: 5, Do: func() tea.Cmd {
 			m.ctx.Tell(kit.Open{Place: kit.Sessions})
 			return nil
 		}},
@@ -39,7 +43,7 @@ func (m *Model) Keys() []kit.Binding {
 			kit.Binding{Keys: []string{"left", "h"}, Help: "choose the one before", Do: func() tea.Cmd { return m.choose(-1) }},
 			kit.Binding{Keys: []string{"j"}, Help: "next question", Do: func() tea.Cmd { return m.goTo(1) }},
 			kit.Binding{Keys: []string{"k"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
-			kit.Binding{Keys: []string{"p"}, Help: "policy text", Hint: 5, Off: !m.shown || m.preview.Block == "", Do: m.showPolicy},
+			kit.Binding{Keys: []string{"p"}, Help: "policy text", Hint: 6, Off: !m.shown || m.preview.Block == "", Do: m.showPolicy},
 			kit.Binding{Keys: []string{"m"}, Help: "all that stays out", Off: !m.shown || len(m.preview.LeftOut) == 0, Do: m.showLeftOut},
 		)
 	}
@@ -121,8 +125,8 @@ func (m *Model) choose(d int) tea.Cmd {
 
 func (m *Model) showPolicy() tea.Cmd {
 	block := kit.SafeText(m.preview.Block)
-	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(m.policies[m.policy]), Body: func(int) []string {
-		return lines(block)
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(m.policies[m.policy]), Body: func(w int) []string {
+		return kit.WrapLines(block, w)
 	}}})
 	return nil
 }
@@ -132,7 +136,7 @@ func (m *Model) showLeftOut() tea.Cmd {
 	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "stays out of the copy", Body: func(w int) []string {
 		out := make([]string, 0, len(left))
 		for _, l := range left {
-			out = append(out, kit.Cut(leftOut(l), w))
+			out = append(out, leftOut(l, w)...)
 		}
 		return out
 	}}})

@@ -73,6 +73,7 @@ type Model struct {
 	preview session.Preview
 	shown   bool // preview belongs to the choices as they stand
 	err     error
+	early   bool // a start was asked for before the preview was there
 
 	creating bool
 	cancel   context.CancelFunc
@@ -131,7 +132,7 @@ func (m *Model) request() session.Request {
 // ask has the meaning of the choices worked out.
 func (m *Model) ask() tea.Cmd {
 	m.gen++
-	m.shown = false
+	m.shown, m.early = false, false
 	r, gen := m.request(), m.gen
 	return func() tea.Msg {
 		p, err := m.backend.Preview(m.ctx.Base, r)
@@ -149,6 +150,10 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	case previewMsg:
 		if msg.Gen == m.gen {
 			m.preview, m.err, m.shown = msg.Preview, msg.Err, true
+			if m.early && m.err == nil && m.preview.Err == "" {
+				m.ctx.Say("this is what it would be: ctrl+s starts it")
+			}
+			m.early = false
 		}
 	case progressMsg:
 		if msg.Gen == m.gen && m.creating {
@@ -199,7 +204,7 @@ func (m *Model) start() tea.Cmd {
 	}
 	switch {
 	case !m.shown:
-		m.ctx.Say("still reading the repository: enter again when it is shown")
+		m.early = true
 		return nil
 	case m.err != nil:
 		m.ctx.Fail(m.err)

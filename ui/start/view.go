@@ -142,7 +142,11 @@ func (m *Model) bar(w int) []string {
 func (m *Model) meaning(w, h int) []string {
 	st := m.ctx.Styles
 	if !m.shown {
-		return []string{"   " + st.Muted.Render("reading the repository…")}
+		out := []string{"   " + st.Muted.Render("reading the repository…")}
+		if m.early {
+			out = append(out, "   "+st.Warn.Render("Not started yet: nothing starts unseen. Press it again once this is shown."))
+		}
+		return out
 	}
 	if m.err != nil {
 		return append([]string{"   " + st.Danger.Render("It can't start:")}, kit.Indent(kit.Wrap(kit.Safe(m.err.Error()), max(1, w-6)), "   ")...)
@@ -240,12 +244,10 @@ func stays(left []diffreview.LeftOut, w int) string {
 
 func isSecret(l diffreview.LeftOut) bool { return strings.Contains(l.Reason, "secret") }
 
-func leftOut(l diffreview.LeftOut) string {
+func leftOut(l diffreview.LeftOut, w int) []string {
 	size := ""
 	if l.Size > 0 {
 		size = kit.Bytes(l.Size)
 	}
-	return kit.Right(size, 10) + "  " + kit.Safe(l.Path) + "   " + kit.Safe(l.Reason)
+	return kit.Hang(kit.Right(size, 10)+"  ", kit.Safe(l.Path)+"   "+kit.Safe(l.Reason), w)
 }
-
-func lines(s string) []string { return strings.Split(s, "\n") }
