@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -196,16 +198,112 @@ func TestRemoveAsksOnceAndKeepsByDefault(t *testing.T) {
 	for _, k := range []string{"enter", "esc", "k", "q", "n", "D", "space"} {
 		d, b := open(t, 120, 40, nil)
 		d.Press("D")
-		d.See("Remove claude-1?", "9 files undecided: their changes are lost.")
+		d.See("Remove claude-1?", "9 files undecided in its newest snapshot.", "approved but not applied", "can't be undone any more")
 		d.Press(k)
 		if got := calls(b, "Remove"); len(got) != 0 {
 			t.Errorf("%s: got %q, want nothing removed", k, got)
 		}
 	}
 	d, b := open(t, 120, 40, nil)
+	d.Press("G", "D", "y") // nothing in it is undecided
+	same(t, calls(b, "Remove"), "Remove c3 force=false")
+	d.See("remove nightly: done")
+}
+
+// What a removal would lose is counted at the time: it is asked for with that
+// number, and not by a key that was typed ahead.
+func TestRemovingWhatIsNotAppliedAsksAgainWithTheCount(t *testing.T) {
+	counted := func() (*uitest.Driver, *uitest.Backend) {
+		d, b := open(t, 80, 24, func(b *uitest.Backend, _ *ui.Options) {
+			b.Rows[0].Undecided = 2
+			b.Fail = map[string]error{"Remove": fmt.Errorf("remove: %w", &session.UndecidedError{ID: "a1", Files: 11})}
+		})
+		d.PressRapidly("D", "y", "y", "y")
+		d.See("Throw away what claude-1 holds?", "11 files that it changed are undecided, or approved but not applied", "can't be undone any more")
+		same(t, calls(b, "Remove"), "Remove a1 force=false")
+		d.Advance(kit.Grace)
+		b.With(func(b *uitest.Backend) { b.Fail = nil })
+		return d, b
+	}
+	for _, k := range []string{"enter", "esc", "k", "q", "D", "space"} {
+		d, b := counted()
+		d.Press(k)
+		if got := calls(b, "Remove"); len(got) != 0 {
+			t.Errorf("%s: got %q, want it kept", k, got)
+		}
+	}
+	d, b := counted()
+	d.PressRapidly("y", "y")
+	same(t, calls(b, "Remove"), "Remove a1 force=true")
+	d.See("remove claude-1: done")
+	d.NotSee("▸ claude-1")
+}
+
+// A workspace that can't be read any more would else stay for ever.
+func TestWhatCannotBeCountedCanBeRemovedAllTheSame(t *testing.T) {
+	d, b := open(t, 80, 24, func(b *uitest.Backend, _ *ui.Options) {
+		b.Fail = map[string]error{"Remove": errors.New("see what is undecided: manifest: unexpected end")}
+	})
 	d.Press("D", "y")
-	if got := calls(b, "Remove"); len(got) != 1 || got[0] != "Remove a1 force=true" {
-		t.Fatalf("got %q, want a1 removed once", got)
+	d.See("It was not removed: see what is undecided: manifest: unexpected end.", "whatever it holds is lost")
+	d.Advance(kit.Grace)
+	b.With(func(b *uitest.Backend) { b.Fail = nil })
+	d.Press("y")
+	same(t, calls(b, "Remove"), "Remove a1 force=false", "Remove a1 force=true")
+}
+
+var moreRows = regexp.MustCompile(`^   … (?:(\d+) more above)?(?:, )?(?:(\d+) more below)?\s*$`)
+
+func TestALongListSaysHowManyAreNotOnTheScreen(t *testing.T) {
+	d, b := open(t, 80, 24, func(b *uitest.Backend, _ *ui.Options) {
+		for i := range 40 {
+			b.Rows = append(b.Rows, session.Summary{ID: fmt.Sprintf("z%d", i), Name: fmt.Sprintf("old-%d.", i), State: session.StateExited, Created: b.Rows[3].Created.Add(-time.Hour * time.Duration(i+1)), ChangedFiles: -1})
+		}
+	})
+	check := func() {
+		t.Helper()
+		shown, above, below := 0, 0, 0
+		for _, l := range strings.Split(d.Screen(), "\n")[4:] {
+			if m := moreRows.FindStringSubmatch(l); m != nil {
+				above, _ = strconv.Atoi(m[1]) // none is 0
+				below, _ = strconv.Atoi(m[2])
+				break
+			}
+			shown++
+		}
+		if shown == 0 || shown+above+below != 44 {
+			t.Fatalf("got %d rows, %d above and %d below, want 44 together:\n%s", shown, above, below, d.Screen())
+		}
+	}
+	d.See("more below")
+	d.NotSee("more above")
+	check()
+	for range 20 {
+		d.Press("j")
+	}
+	d.See("more above", "more below", "▸ old-16.")
+	check()
+	d.Press("G")
+	d.See("more above", "▸ old-39.")
+	d.NotSee("more below")
+	check()
+	b.Called()
+	d.ClickOn("more above") // no row
+	d.See("▸ old-39.", "1 sessions")
+}
+
+func TestThePolicyTextIsWrapped(t *testing.T) {
+	long := "Network\n  reach       one.example.test two.example.test three.example.test four.example.test five.example.test the-end\n"
+	for _, keys := range [][]string{{"p"}, {"n", "p"}, {"5", "p"}} {
+		d, _ := open(t, 80, 24, func(b *uitest.Backend, _ *ui.Options) {
+			x := b.Details["a1"]
+			x.Block = long
+			b.Details["a1"] = x
+			b.Look.Block = long
+		})
+		d.Press(keys...)
+		d.See("policy default", "reach       one.example.test", "the-end")
+		d.Fits()
 	}
 }
 
@@ -214,7 +312,7 @@ func TestRemoveAsksOnceAndKeepsByDefault(t *testing.T) {
 func TestRapidRemoveIsForTheSessionThatWasNamed(t *testing.T) {
 	d, b := open(t, 120, 40, nil)
 	d.PressRapidly("D", "D", "j", "y", "y")
-	if got := calls(b, "Remove"); len(got) != 1 || got[0] != "Remove a1 force=true" {
+	if got := calls(b, "Remove"); len(got) != 1 || got[0] != "Remove a1 force=false" {
 		t.Fatalf("got %q, want a1 removed, once", got)
 	}
 	d, b = open(t, 120, 40, nil)

@@ -290,13 +290,58 @@ func TestAConflictLeavesNothingToSayYesTo(t *testing.T) {
 
 func TestUndoAsksOnce(t *testing.T) {
 	d, b := approvedReview(t)
-	d.Press("U", "enter")
+	d.Press("U")
+	d.Advance(kit.Grace)
+	d.Press("enter")
 	if got := calls(b, "Undo"); len(got) != 0 {
 		t.Fatalf("got %q, want the default to leave the files", got)
 	}
-	d.PressRapidly("U", "y", "y")
+	d.PressRapidly("U", "y") // not yet: the question comes up by itself
+	d.See("Take the newest apply back?")
+	d.Advance(kit.Grace)
+	d.PressRapidly("y", "y")
 	same(t, calls(b, "Undo"), "Undo a1")
 	d.See("Taken back: 2 files")
+}
+
+func TestUndoWithNothingAppliedSaysSoAndDoesNotAsk(t *testing.T) {
+	few := []string{"12:00:00 created", "12:00:01 decided 2 units", "12:01:00 exited with 0"}
+	applied := append(append([]string{}, few...), "12:02:00 applied 2 files")
+	many := []string{}
+	for range 20 {
+		many = append(many, "12:00:00 decided 1 unit")
+	}
+	for name, c := range map[string]struct {
+		events []string
+		err    error
+		asks   bool
+	}{
+		"nothing applied":             {events: few},
+		"applied and taken back":      {events: append(append([]string{}, applied...), "12:03:00 undone 2 files")},
+		"applied":                     {events: applied, asks: true},
+		"older events may be missing": {events: many, asks: true},
+		"a damaged log":               {events: append(append([]string{}, few...), "the event log is damaged at line 3"), asks: true},
+		"no answer":                   {events: few, err: errors.New("no answer"), asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, b := inReview(t, "src/store/open.go")
+			b.With(func(b *uitest.Backend) {
+				x := b.Details["a1"]
+				x.Events = c.events
+				b.Details["a1"] = x
+				b.Fail = map[string]error{"Detail": c.err}
+			})
+			d.Press("U")
+			if c.asks {
+				d.See("Take the newest apply back?")
+				return
+			}
+			d.See("no apply of this session stands: there is nothing to take back")
+			d.NotSee("Take the newest apply back?")
+			d.Press("x") // and the review goes on
+			d.See("rejected ✗")
+		})
+	}
 }
 
 func TestWhatWasWrittenClosesOnTheUsualKeys(t *testing.T) {
@@ -327,6 +372,7 @@ func TestUInWhatWasWrittenAsksToTakeItBack(t *testing.T) {
 	d.Press("U")
 	d.See("Take the newest apply back?")
 	d.NotSee("Written to your repository")
+	d.Advance(kit.Grace)
 	if got := calls(b, "Undo"); len(got) != 0 {
 		t.Fatalf("got %q, want a question first", got)
 	}

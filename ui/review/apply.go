@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"strings"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -161,19 +162,54 @@ func (m *Model) applied(msg appliedMsg) tea.Cmd {
 	return m.push(job{kind: jobLoad})
 }
 
+// askUndo has looked whether there is anything to take back; the question comes
+// with the answer.
 func (m *Model) askUndo() tea.Cmd {
-	if m.id == "" || m.set == nil || m.jobs.has(jobApply) || m.jobs.has(jobUndo) {
+	if m.id == "" || m.set == nil || m.jobs.has(jobApply) || m.jobs.has(jobUndo) || m.jobs.has(jobHistory) {
 		return nil
 	}
+	return m.push(job{kind: jobHistory})
+}
+
+// fewEvents is the least number of events of which older ones may be missing.
+const fewEvents = 20
+
+// nothingApplied says that a session's events, which begin with their time and
+// their kind, tell of no apply that was not taken back. Where some may be
+// missing it is not said: the undo itself reads the journal.
+func nothingApplied(events []string) bool {
+	if len(events) == 0 || len(events) >= fewEvents {
+		return false
+	}
+	stand := 0
+	for _, e := range events {
+		f := strings.Fields(e)
+		switch {
+		case len(f) < 2 || strings.HasPrefix(e, "the event log"):
+			return false
+		case f[1] == "applied":
+			stand++
+		case f[1] == "undone":
+			stand--
+		}
+	}
+	return stand <= 0
+}
+
+func (m *Model) toldHistory(msg historyMsg) tea.Cmd {
+	if msg.Nothing {
+		m.ctx.Say("no apply of this session stands: there is nothing to take back")
+		return m.pump()
+	}
 	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
-		Head:  "Take the newest apply back?",
+		Head: "Take the newest apply back?", Clock: m.ctx.Clock, Late: true,
 		Lines: []string{"Your files become what they were before it, if they are still as it left them; else nothing changes. The approvals stay."},
 		Choices: []kit.Choice{
 			{Key: "n", Label: "leave them"},
 			{Key: "y", Label: "take it back", Grave: true, Do: func() tea.Cmd { return m.push(job{kind: jobUndo}) }},
 		},
 	}})
-	return nil
+	return m.pump()
 }
 
 // showLeftOut lists what no key here can bring back.

@@ -18,4 +18,6 @@ type Backend interface {
 	PreviewApply(ctx context.Context, id string) (session.Applied, []string, error)
 	Apply(ctx context.Context, id string) (session.Applied, error)
 	Undo(ctx context.Context, id string) (session.Applied, error)
+	// Detail has the session's newest events, applies among them.
+	Detail(ctx context.Context, id string) (session.Detail, error)
 }

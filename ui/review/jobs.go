@@ -18,6 +18,7 @@ const (
 	jobPreview
 	jobApply
 	jobUndo
+	jobHistory
 )
 
 // decision is one unit of a job: what it was before the key.
@@ -111,6 +112,11 @@ func (m *Model) pump() tea.Cmd {
 			done, err := b.Apply(ctx, id)
 			return appliedMsg{Session: id, Job: n, Done: done, Err: err}
 		}
+	case jobHistory:
+		return func() tea.Msg {
+			d, err := b.Detail(ctx, id)
+			return historyMsg{Session: id, Job: n, Nothing: err == nil && nothingApplied(d.Events)}
+		}
 	case jobUndo:
 		return func() tea.Msg {
 			done, err := b.Undo(ctx, id)
@@ -170,6 +176,8 @@ func (m *Model) Busy() string {
 	switch {
 	case m.jobs.has(jobApply):
 		return "writing to your files…"
+	case m.jobs.has(jobHistory):
+		return "looking for an apply to take back…"
 	case m.jobs.has(jobUndo):
 		return "taking the apply back…"
 	case m.jobs.has(jobPreview):

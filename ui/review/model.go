@@ -45,6 +45,11 @@ type (
 		Done    session.Applied
 		Err     error
 	}
+	historyMsg struct {
+		Session string
+		Job     int
+		Nothing bool
+	}
 	foundMsg struct {
 		Session    string
 		Gen        int
@@ -145,6 +150,10 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	case appliedMsg:
 		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
 			return m.applied(msg)
+		}
+	case historyMsg:
+		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
+			return m.toldHistory(msg)
 		}
 	case foundMsg:
 		return m.found(msg)

@@ -1,6 +1,8 @@
 package sessions
 
 import (
+	"context"
+	"errors"
 	"fmt"
 
 	tea "charm.land/bubbletea/v2"
@@ -115,7 +117,8 @@ func (m *Model) askStop() tea.Cmd {
 	return nil
 }
 
-// askRemove asks once and says what would be lost.
+// askRemove asks whether to remove a session. What would be lost is only known
+// once it is counted, with a snapshot as of then: if anything is, it asks again.
 func (m *Model) askRemove() tea.Cmd {
 	s, ok := m.Current()
 	if !ok {
@@ -127,13 +130,51 @@ func (m *Model) askRemove() tea.Cmd {
 		Lines: removeLines(s),
 		Choices: []kit.Choice{
 			{Key: "k", Label: "keep it"},
-			{Key: "y", Label: "remove it for good", Grave: true, Do: m.call("remove "+name, func() error {
-				return m.backend.Remove(m.ctx.Base, s.ID, true)
-			})},
+			{Key: "y", Label: "remove it for good", Grave: true, Do: m.remove(s, false)},
 		},
 	}})
 	return nil
 }
+
+func (m *Model) remove(s session.Summary, force bool) func() tea.Cmd {
+	what := "remove " + kit.Safe(s.Name)
+	return func() tea.Cmd {
+		m.calls = append(m.calls, what)
+		return func() tea.Msg {
+			return removedMsg{What: what, Of: s, Force: force, Err: m.backend.Remove(m.ctx.Base, s.ID, force)}
+		}
+	}
+}
+
+// removed tells of a removal, or asks for one that was refused: with the number
+// of files that it would lose, or with why they could not be counted.
+func (m *Model) removed(msg removedMsg) tea.Cmd {
+	if msg.Err == nil || msg.Force || errors.Is(msg.Err, context.Canceled) {
+		return m.finished(doneMsg{What: msg.What, Err: msg.Err})
+	}
+	m.ended(msg.What)
+	name := kit.Safe(msg.Of.Name)
+	lines := []string{"It was not removed: " + kit.Safe(msg.Err.Error()) + ".", "Removed all the same, whatever it holds is lost."}
+	var u *session.UndecidedError
+	if errors.As(msg.Err, &u) {
+		what := kit.Plural(u.Files, "file") + " that it changed are"
+		if u.Files == 1 {
+			what = "1 file that it changed is"
+		}
+		lines = []string{what + " undecided, or approved but not applied: these changes are lost for good.", "r in the list shows them."}
+	}
+	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
+		Head: "Throw away what " + name + " holds?", Lines: append(lines, noUndo), Clock: m.ctx.Clock, Late: true,
+		Choices: []kit.Choice{
+			{Key: "k", Label: "keep it"},
+			{Key: "y", Label: "throw it away", Grave: true, Do: m.remove(msg.Of, true)},
+		},
+	}})
+	return m.reload()
+}
+
+// noUndo stands in both questions: the journal goes with the session.
+const noUndo = "What was applied stays in your repository, and can't be undone any more."
 
 func removeLines(s session.Summary) []string {
 	var out []string
@@ -142,13 +183,13 @@ func removeLines(s session.Summary) []string {
 	}
 	switch {
 	case s.ChangedFiles < 0:
-		out = append(out, "No snapshot was made of it: what the agent changed was never looked at, and goes with it.")
+		out = append(out, "What the agent changed was never looked at: it is counted first, and you are asked again if there is anything.")
 	case s.Undecided > 0:
-		out = append(out, fmt.Sprintf("%s undecided: their changes are lost.", kit.Plural(s.Undecided, "file")))
+		out = append(out, fmt.Sprintf("%s undecided in its newest snapshot. What is undecided, or approved but not applied, is counted first, and you are asked again.", kit.Plural(s.Undecided, "file")))
 	default:
-		out = append(out, "Nothing in its newest snapshot is undecided. Changes made since then are lost.")
+		out = append(out, "Nothing in its newest snapshot is undecided. What is approved but not applied, or has changed since, is counted first, and you are asked again if there is anything.")
 	}
-	return append(out, "The workspace, its home and its record go. Your repository is not touched.")
+	return append(out, "The workspace, its home and its record go. "+noUndo)
 }
 
 func (m *Model) call(what string, do func() error) func() tea.Cmd {
@@ -164,19 +205,9 @@ func (m *Model) showPolicy() tea.Cmd {
 		return nil
 	}
 	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(d.Policy), Body: func(w int) []string {
-		return kit.Block(kit.SafeText(d.Block), w, 1+countLines(d.Block))
+		return kit.WrapLines(kit.SafeText(d.Block), w)
 	}}})
 	return nil
-}
-
-func countLines(s string) int {
-	n := 0
-	for _, c := range s {
-		if c == '\n' {
-			n++
-		}
-	}
-	return n
 }
 
 // click goes to the row under the pointer; a click on the row that is already

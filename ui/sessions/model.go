@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -48,6 +47,12 @@ type (
 	doneMsg struct {
 		What string
 		Err  error
+	}
+	removedMsg struct {
+		What  string
+		Of    session.Summary
+		Force bool
+		Err   error
 	}
 )
 
@@ -216,13 +221,9 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 			return m.nextLook()
 		}
 	case doneMsg:
-		m.ended(msg.What)
-		if msg.Err != nil {
-			m.ctx.Fail(fmt.Errorf("%s: %w", msg.What, msg.Err))
-		} else {
-			m.ctx.Say(msg.What + ": done")
-		}
-		return m.reload()
+		return m.finished(msg)
+	case removedMsg:
+		return m.removed(msg)
 	case tea.PasteMsg:
 		if m.filtering {
 			m.filter.Paste(msg.Content)
@@ -240,6 +241,16 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		return m.move(d)
 	}
 	return nil
+}
+
+func (m *Model) finished(msg doneMsg) tea.Cmd {
+	m.ended(msg.What)
+	if msg.Err != nil {
+		m.ctx.Fail(fmt.Errorf("%s: %w", msg.What, msg.Err))
+	} else {
+		m.ctx.Say(msg.What + ": done")
+	}
+	return m.reload()
 }
 
 // Busy says what is under way, while it is.
@@ -308,56 +319,6 @@ func (m *Model) find(idOrName string) string {
 		}
 	}
 	return ""
-}
-
-// sortNow puts the rows in order. It runs when the place is entered, never
-// while it is looked at: nothing moves under the cursor by itself.
-func (m *Model) sortNow() {
-	sort.SliceStable(m.rows, func(i, j int) bool {
-		a, b := m.rows[i], m.rows[j]
-		if ra, rb := rank(a.State), rank(b.State); ra != rb {
-			return ra < rb
-		}
-		return a.Created.After(b.Created)
-	})
-	m.order = map[string]int{}
-	for i, s := range m.rows {
-		m.order[s.ID] = i
-	}
-	m.followCursor()
-}
-
-func (m *Model) keepOrder() {
-	for _, s := range m.rows {
-		if _, ok := m.order[s.ID]; !ok {
-			m.order[s.ID] = len(m.order)
-		}
-	}
-	sort.SliceStable(m.rows, func(i, j int) bool { return m.order[m.rows[i].ID] < m.order[m.rows[j].ID] })
-	m.followCursor()
-}
-
-func (m *Model) followCursor() {
-	for i, s := range m.shown() {
-		if s.ID == m.current {
-			m.list.At = i
-		}
-	}
-}
-
-// rank sorts what waits for the person first.
-func rank(s session.State) int {
-	switch s {
-	case session.StateWaiting:
-		return 0
-	case session.StateRunning, session.StatePreparing:
-		return 1
-	case session.StateLimit, session.StateFailed:
-		return 2
-	case session.StateExited, session.StateStopped:
-		return 3
-	}
-	return 3
 }
 
 // shown is the rows that the filter lets through.

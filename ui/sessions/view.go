@@ -22,17 +22,35 @@ func (m *Model) View(w, h int) (string, *tea.Cursor) {
 	}
 	foot := m.foot(w, h)
 	room := max(1, h-1-len(foot))
-	m.drawn = room
+	long := len(l) > room && room > 1
+	if long {
+		room-- // for the line that says how many more there are
+	}
 	lines := []string{m.header(w)}
 	from, to := m.list.Window(len(l), room)
+	m.drawn = to - from
 	for i := from; i < to; i++ {
 		lines = append(lines, m.row(l[i], w, i == m.list.At))
+	}
+	if long {
+		lines = append(lines, m.ctx.Styles.Muted.Render(kit.Cut("   "+more(from, len(l)-to), w)))
 	}
 	for len(lines) < h-len(foot) {
 		lines = append(lines, "")
 	}
 	lines = append(lines, foot...)
 	return strings.Join(lines, "\n"), m.filterCursor(w, h)
+}
+
+// more says how many rows are not on the screen.
+func more(above, below int) string {
+	switch {
+	case above == 0:
+		return "… " + kit.Count(below) + " more below"
+	case below == 0:
+		return "… " + kit.Count(above) + " more above"
+	}
+	return "… " + kit.Count(above) + " more above, " + kit.Count(below) + " more below"
 }
 
 func (m *Model) empty(w int) string {

@@ -120,8 +120,8 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 func (m *Model) Keys() []kit.Binding {
 	sheet := func() tea.Cmd {
 		block := m.detail.Block
-		m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(m.detail.Policy), Body: func(int) []string {
-			return strings.Split(kit.SafeText(block), "\n")
+		m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(m.detail.Policy), Body: func(w int) []string {
+			return kit.WrapLines(kit.SafeText(block), w)
 		}}})
 		return nil
 	}
