@@ -177,7 +177,7 @@ func (l *launch) begin() (*Sandbox, error) {
 	_ = w.Close() // PID 1 has its own
 	if err != nil {
 		err = errors.Join(cloneError(err), s.closeConns()) // which ends a send
-		if sendErr := <-sent; err == nil { // the plan had nobody to go to: what failed before is the reason
+		if sendErr := <-sent; err == nil {                 // the plan had nobody to go to: what failed before is the reason
 			err = sendErr
 		}
 		return nil, err
