@@ -2,8 +2,10 @@ package baseline
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -173,4 +175,14 @@ func stringsOf(list [][]byte) (out []string) {
 		out = append(out, string(b))
 	}
 	return out
+}
+
+// Discard takes the store's newest snapshot away: what was read under a pause
+// that turned out not to have held is no picture of any one moment.
+func Discard(d Dirs) error {
+	err := os.Remove(filepath.Join(d.Store, snapshotName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

@@ -32,7 +32,8 @@ func (s *supervisor) snapshotLive() error {
 	}
 	err = s.snapshot(ctx)
 	if resErr := resume(); resErr != nil {
-		err = errors.Join(err, fmt.Errorf("let everything inside go on: %w", resErr))
+		err = errors.Join(err, fmt.Errorf("let everything inside go on: %w", resErr),
+			baseline.Discard(baseline.Dirs{Workspace: s.dir.Workspace(), Store: s.dir.Store()}))
 	}
 	s.mu.Lock()
 	s.paused += time.Since(begin)

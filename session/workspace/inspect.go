@@ -53,6 +53,12 @@ func Inspect(ctx context.Context, dir, home string) (*Repo, error) {
 	if !r.Git {
 		return r, nil
 	}
+	if why := strayGit(r); why != "" {
+		return nil, &RefusedError{
+			Path: filepath.Join(r.Root, ".git"), Why: why,
+			Hint: "if that repository is meant, start in it; a git folder kept elsewhere on purpose points back with core.worktree",
+		}
+	}
 	if r.GitDev, r.GitIno, err = identity(r.GitDir); err != nil {
 		return nil, err
 	}
