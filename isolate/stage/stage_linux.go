@@ -163,15 +163,22 @@ func at(l layer.Name, op string, err error) error {
 // It also undoes what the starter's own parent had ignored, which would stay
 // ignored across each exec, in the agent too. What remains is for the runtime.
 func defaultSignals() error {
+	// Kept while the runtime handles them; one that it found ignored, it leaves so.
 	keep := map[unix.Signal]bool{
-		unix.SIGKILL: true, unix.SIGSTOP: true, // fixed
 		unix.SIGSEGV: true, unix.SIGBUS: true, unix.SIGFPE: true, // faults
 		unix.SIGURG: true, unix.SIGPROF: true, // preemption
 		32: true, 33: true, 34: true, // calls on all threads
 	}
-	var action struct{ handler, flags, restorer, mask uintptr } // all zero: the default
+	const ignored = 1 // SIG_IGN
+	var action, old struct{ handler, flags, restorer, mask uintptr } // all zero: the default
 	for sig := unix.Signal(1); sig <= 64; sig++ {
-		if keep[sig] {
+		if sig == unix.SIGKILL || sig == unix.SIGSTOP { // fixed
+			continue
+		}
+		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0); e != 0 {
+			return fmt.Errorf("signal %d: %w", sig, e)
+		}
+		if keep[sig] && old.handler != ignored {
 			continue
 		}
 		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); e != 0 {
