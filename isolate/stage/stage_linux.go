@@ -169,7 +169,7 @@ func defaultSignals() error {
 		unix.SIGURG: true, unix.SIGPROF: true, // preemption
 		32: true, 33: true, 34: true, // calls on all threads
 	}
-	const ignored = 1 // SIG_IGN
+	const ignored = 1                                                // SIG_IGN
 	var action, old struct{ handler, flags, restorer, mask uintptr } // all zero: the default
 	for sig := unix.Signal(1); sig <= 64; sig++ {
 		if sig == unix.SIGKILL || sig == unix.SIGSTOP { // fixed
