@@ -25,11 +25,7 @@ func applyCommand() *cobra.Command {
 			"nothing is written (exit status 1) unless --skip-conflicts leaves such files out.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			h, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -63,11 +59,7 @@ func undoCommand() *cobra.Command {
 		Short: "Take the newest apply back, if the files are still as it left them",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			h, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -25,11 +25,7 @@ func diffCommand() *cobra.Command {
 			if countTrue(stat, patch, asJSON, risks) > 1 {
 				return errors.New("choose one of --stat, --patch, --json and --risks")
 			}
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			h, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}

@@ -94,6 +94,16 @@ func rootCommand() *cobra.Command {
 // host is the account that runs the command.
 func host() (*session.Host, error) { return session.NewHost(ttyName(os.Stdin)) }
 
+// openSession is the account and the session that args name.
+func openSession(cmd *cobra.Command, args []string) (*session.Host, store.Dir, error) {
+	h, err := host()
+	if err != nil {
+		return nil, "", err
+	}
+	d, err := sessionOf(cmd, h, args)
+	return h, d, err
+}
+
 // sessionOf finds the session that args name: the first one, or the only
 // session of the repository around here.
 func sessionOf(cmd *cobra.Command, h *session.Host, args []string) (store.Dir, error) {

@@ -223,11 +223,7 @@ func resumeCommand() *cobra.Command {
 			if err := f.check(); err != nil {
 				return err
 			}
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, ids)
+			h, d, err := openSession(cmd, ids)
 			if err != nil {
 				return err
 			}
@@ -259,11 +255,7 @@ func attachCommand() *cobra.Command {
 		Short: "Connect this terminal to a running session (ctrl+\\ then d leaves it running)",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			h, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -290,11 +282,7 @@ func execCommand() *cobra.Command {
 			if n < 0 || n > 1 || len(args) == n {
 				return errors.New("a command is needed after --, as in: fumehood exec [ID] -- ls")
 			}
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args[:n])
+			_, d, err := openSession(cmd, args[:n])
 			if err != nil {
 				return err
 			}

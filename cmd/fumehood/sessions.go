@@ -63,11 +63,7 @@ func stopCommand() *cobra.Command {
 		Short: "End everything inside a session; its workspace stays",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			h, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -184,11 +180,7 @@ func logCommand() *cobra.Command {
 		Short: "Print a session's stored output, or its events",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			_, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}

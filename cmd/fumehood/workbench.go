@@ -33,11 +33,7 @@ func reviewCommand() *cobra.Command {
 		Short: "Open the review screen alone",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, err := host()
-			if err != nil {
-				return err
-			}
-			d, err := sessionOf(cmd, h, args)
+			h, d, err := openSession(cmd, args)
 			if err != nil {
 				return err
 			}
