@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -63,8 +64,32 @@ func dial(ctx context.Context, d store.Dir) (*wire.Conn, error) {
 // is inside, reads the workspace a last time and writes the record.
 const endingFor = time.Minute
 
-// ask sends one request and waits for its reply.
+// ask sends one request and waits for its reply. A supervisor that is at its
+// end breaks the connection off: what can be asked twice is asked again, until
+// it is gone.
 func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) {
+	for deadline := time.Now().Add(endingFor); ; {
+		r, err := askOnce(ctx, d, q)
+		if !broken(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return r, err
+		}
+		switch q.Op {
+		case wire.OpStatus, wire.OpFrame, wire.OpSnapshot, wire.OpStop, wire.OpResize:
+		case wire.OpKeys, wire.OpPaste, wire.OpMouse, wire.OpAttach, wire.OpExec:
+			if waitGone(ctx, d, 3*time.Second) == nil {
+				return nil, ErrNotLive
+			}
+			return nil, err
+		}
+	}
+}
+
+// broken tells a connection that the other end broke off.
+func broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func askOnce(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) {
 	c, err := dial(ctx, d)
 	if err != nil {
 		return nil, err
