@@ -6,7 +6,7 @@ package layer
 
 import "fmt"
 
-// Name is one layer of DESIGN section 6.
+// Name is one layer of a sandbox.
 type Name string
 
 // The layers, in the order in which they are closed.
