@@ -194,7 +194,10 @@ func (s *supervisor) release(client *wire.Conn) {
 	s.runs[r] = true
 	s.rec.State, s.rec.Started, s.rec.Runs = wire.StateRunning, time.Now().UTC(), s.rec.Runs+1
 	if err := r.begin(); err != nil {
-		go s.end(wire.End{State: wire.StateFailed, Error: err.Error()})
+		// A sandbox that ends before the spawner has answered may have been
+		// ended by the command itself: it counts as begun.
+		s.rec.Began = errors.Is(err, isolate.ErrEnded)
+		go s.end(wire.End{State: wire.StateFailed, Began: s.rec.Began, Error: err.Error()})
 		return
 	}
 	s.rec.Began = true
