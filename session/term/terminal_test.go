@@ -27,14 +27,26 @@ type program struct {
 }
 
 type syncBuffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
+	mu   sync.Mutex
+	buf  bytes.Buffer
+	full bool // nothing more is kept
 }
 
 func (b *syncBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.full {
+		return len(p), nil
+	}
 	return b.buf.Write(p)
+}
+
+// close lets go of what was kept, and keeps nothing more: a flood must not be
+// counted as the emulator's memory.
+func (b *syncBuffer) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.buf, b.full = bytes.Buffer{}, true
 }
 
 func (b *syncBuffer) String() string {
