@@ -29,7 +29,7 @@ vuln:
 
 race: ## the packages with goroutines, under the race detector (needs a C compiler)
 	@command -v gcc >/dev/null || { echo "SKIPPED: the race detector needs a C compiler, and there is no gcc"; exit 0; }; \
-	CGO_ENABLED=1 $(GO) test -race ./session/term ./session/wire ./session/store ./ui/... ./diffreview/...
+	CGO_ENABLED=1 $(GO) test -race -p 1 ./session/term ./session/wire ./session/store ./ui/... ./diffreview/...
 
 golden: ## rewrite the golden screens; look at the diff
 	$(GO) test ./ui/... -update

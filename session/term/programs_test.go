@@ -36,8 +36,7 @@ func numbered(n int) string {
 func TestVimEditsScrollsResizesAndTakesTheMouse(t *testing.T) {
 	path := file(t, "a.txt", numbered(200))
 	p := start(t, 80, 24, Options{}, "vim", "-u", "NONE", "-N", "-i", "NONE", "--cmd", "set mouse=a ruler shortmess+=F nocp ttymouse=sgr", path)
-	p.see(t, "line 1 of the file")
-	p.see(t, "1,1")
+	p.see(t, "line 1 of the file") // the ruler may come with the first key only, after vim's questions to the terminal
 	p.typed(t, "50G")
 	p.see(t, "50,1")
 	p.typed(t, "Ohello 漢字\x1b")

@@ -270,7 +270,7 @@ func TestScreenAgreesWithTmuxOnRealPrograms(t *testing.T) {
 		{
 			"vim",
 			[]string{"vim", "-u", "NONE", "-N", "-i", "NONE", "--cmd", "set ruler shortmess+=F", text},
-			"1,1",
+			"line 1 of", // the ruler may come with the first key only, after vim's questions to the terminal
 			[]string{"G", "101,1", "50G", "50,1", "5dd", "line 55", "Onew text\x1b", "new text", ":split\n", "50,8", "\x06", "line 60"},
 		},
 		{"less", []string{"less", text}, "line 1 ", []string{" ", "line 20", "G", "漢字", "b", "line 70", "g", "line 1 of", "/line 33\n", "line 33"}},
