@@ -26,11 +26,9 @@ func lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			repo := ""
-			if !all {
-				if repo, err = session.RepositoryAround(cmd.Context(), ".", h.Home); err != nil {
-					return fmt.Errorf("%w; \"fumehood ls --all\" lists every session", err)
-				}
+			repo, err := repositoryOr(cmd, h, all)
+			if err != nil {
+				return err
 			}
 			list, err := h.Sessions(repo)
 			if err != nil {
@@ -55,6 +53,18 @@ func lsCommand() *cobra.Command {
 	c.Flags().BoolVarP(&all, "all", "a", false, "sessions of every repository")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// repositoryOr is the repository around here, or "" for every one.
+func repositoryOr(cmd *cobra.Command, h *session.Host, all bool) (string, error) {
+	if all {
+		return "", nil
+	}
+	repo, err := session.RepositoryAround(cmd.Context(), ".", h.Home)
+	if err != nil {
+		return "", fmt.Errorf("%w; --all means every repository", err)
+	}
+	return repo, nil
 }
 
 func stopCommand() *cobra.Command {
@@ -152,11 +162,9 @@ func pruneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			repo := ""
-			if !all {
-				if repo, err = session.RepositoryAround(cmd.Context(), ".", h.Home); err != nil {
-					return err
-				}
+			repo, err := repositoryOr(cmd, h, all)
+			if err != nil {
+				return err
 			}
 			removed, kept, err := h.Prune(cmd.Context(), repo, force)
 			for _, id := range removed {

@@ -248,7 +248,7 @@ func seccomp(f Facts) Check {
 }
 
 func cgroups(f Facts) Check {
-	const sampled = "memory of a whole session is sampled every 250 ms, and not bounded between two samples; processors and disk are not bounded"
+	const sampled = "memory of a whole session is sampled every 250 ms (2 s at rest), and not bounded between two samples; processors and disk are not bounded"
 	c := Check{Name: "cgroups", OK: f.CgroupV2 && f.Delegated, Costs: sampled}
 	switch {
 	case !f.CgroupV2:

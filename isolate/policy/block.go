@@ -153,7 +153,7 @@ func (b *block) limits(v Limits) {
 	b.section("Limits")
 	b.row("cpus", pick(v.CPUs == 0, "none: "+off+"processors are not bounded", count(v.CPUs)+": "+off+"not built"))
 	b.row("memory", pick(v.Memory == 0, "none: "+off+"memory is not bounded",
-		v.Memory.String()+": each process by the kernel; the total is sampled every 250 ms, and not bounded between two samples"))
+		v.Memory.String()+": each process by the kernel; the total is sampled every 250 ms, every 2 s while nothing inside works, and not bounded between two samples"))
 	b.row("processes", pick(v.Processes == 0, "none: "+off+"only the host's own limit holds",
 		count(v.Processes)+", threads counted: enforced by the kernel"))
 	b.row("disk", pick(v.Disk == 0, "none: "+off+"disk is not bounded", v.Disk.String()+": "+off+"not built"))

@@ -94,7 +94,7 @@ func fields() []field[Policy] {
 			table: "limits", key: "memory", at: func(p *Policy) any { return &p.Limits.Memory }, none: true,
 			doc: []string{
 				`Bytes, as "4GiB"; "half" is half of this machine's RAM.`,
-				"Each process by the kernel, the total by sampling every 250 ms.",
+				"Each process by the kernel, the total by sampling every 250 ms (2 s at rest).",
 			},
 		},
 		{

@@ -81,18 +81,17 @@ func (d Dir) SaveRecord(r *Record) error {
 
 // Start is what the supervisor is told to run. It is rewritten by resume.
 type Start struct {
-	Version   int             `json:"version"`
-	Command   []string        `json:"command"`
-	Env       []string        `json:"env"`
-	TTY       bool            `json:"tty"`
-	Cols      uint16          `json:"cols"`
-	Rows      uint16          `json:"rows"`
-	Hold      bool            `json:"hold"`      // start the command when the first client has come
-	Bound     bool            `json:"bound"`     // the run ends when that client goes
-	Ephemeral bool            `json:"ephemeral"` // no final snapshot is wanted
-	RunTime   time.Duration   `json:"run_time"`
-	HostHome  string          `json:"host_home"` // absent inside
-	ReadOnly  []isolate.Mount `json:"read_only"`
+	Version  int             `json:"version"`
+	Command  []string        `json:"command"`
+	Env      []string        `json:"env"`
+	TTY      bool            `json:"tty"`
+	Cols     uint16          `json:"cols"`
+	Rows     uint16          `json:"rows"`
+	Hold     bool            `json:"hold"`  // start the command when the first client has come
+	Bound    bool            `json:"bound"` // the run ends when that client goes
+	RunTime  time.Duration   `json:"run_time"`
+	HostHome string          `json:"host_home"` // absent inside
+	ReadOnly []isolate.Mount `json:"read_only"`
 }
 
 // LoadStart reads start.json.

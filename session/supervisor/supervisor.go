@@ -284,7 +284,6 @@ func (s *supervisor) finish() {
 		s.log.Printf("close output: %v", err)
 	}
 	switch {
-	case s.start.Ephemeral:
 	case killErr != nil: // what may still write is not read; a review reads it once all has ended
 		_ = s.event("snapshot", "no final snapshot: not everything inside has ended", nil)
 	default:
