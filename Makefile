@@ -6,7 +6,7 @@ export CGO_ENABLED = 0
 VERSION ?= $(shell git describe --always --dirty 2>/dev/null || echo dev)
 TOOL    = $(GO) tool -modfile=tools/go.mod
 
-.PHONY: build demo test check lint vuln race golden bench cover clean
+.PHONY: build demo test check lint vuln race fuzz walls-old golden bench cover clean
 
 build: ## bin/fumehood
 	$(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/fumehood ./cmd/fumehood
@@ -30,6 +30,12 @@ vuln:
 race: ## the packages with goroutines, under the race detector (needs a C compiler)
 	@command -v gcc >/dev/null || { echo "SKIPPED: the race detector needs a C compiler, and there is no gcc"; exit 0; }; \
 	CGO_ENABLED=1 $(GO) test -race -p 1 ./session/term ./session/wire ./session/store ./ui/... ./diffreview/...
+
+fuzz: ## what decides on and parses what comes through the proxy; FUZZ=10 for ten times as many inputs
+	.ci/fuzz
+
+walls-old: ## an old kernel in a virtual machine: starts, walls, what its Landlock lacks
+	.ci/walls-old
 
 golden: ## rewrite the golden screens; look at the diff
 	$(GO) test ./ui/... -update

@@ -2,9 +2,11 @@ package diffreview
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"fumehood/diffreview/linediff"
@@ -17,6 +19,13 @@ const contextLines = 3
 // showing; later files beyond it are decided whole.
 const maxText = 512 << 20
 
+// maxHeld bounds the lines that one change set holds, 48 bytes each beside their
+// text, which may be nothing but newlines; later files beyond it are decided whole.
+const maxHeld = 2_000_000
+
+// errMany says that there are more.
+var errMany = errors.New("more lines than a change set holds")
+
 // Options are what Build is told beside the two sides.
 type Options struct {
 	Session    string
@@ -24,6 +33,11 @@ type Options struct {
 	SnapshotAt time.Time
 	Ignored    IgnoredChanges
 	LeftOut    []LeftOut
+	// RiskFile looks at one file as soon as its hunks are there, before Risk. It
+	// is called for many files at once, and may be nil; content has the two sides
+	// of f at hand. f stays where it is until Risk has run. Both are called again,
+	// with a change set of their own, for the edits of files that moved.
+	RiskFile func(f *File, content func(Blob) ([]byte, error)) error
 	// Risk adds findings to the files. It runs after the hunks are there and
 	// before the files are put in order. Nil finds nothing: only for callers
 	// that approve nothing.
@@ -39,12 +53,10 @@ func Build(ctx context.Context, src Source, opt Options) (*ChangeSet, error) {
 		Ignored: opt.Ignored, LeftOut: slices.Clone(opt.LeftOut),
 	}
 	content := func(b Blob) ([]byte, error) { return src.Content(b, linediff.MaxBytes) }
-	text := int64(0)
 	last := ""
-	for i, c := range src.Changes() {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
+	changes := src.Changes()
+	cs.Files = slices.Grow(cs.Files, len(changes))
+	for i, c := range changes {
 		if err := checkChange(c); err != nil {
 			return nil, err
 		}
@@ -59,16 +71,23 @@ func Build(ctx context.Context, src Source, opt Options) (*ChangeSet, error) {
 		if c.Old == c.New {
 			continue
 		}
-		f := File{Path: c.Path, Old: c.Old, New: c.New, Status: statusOf(c)}
-		if err := fillContent(&f, content, &text); err != nil {
-			return nil, err
-		}
-		cs.Files = append(cs.Files, f)
+		cs.Files = append(cs.Files, File{Path: c.Path, Old: c.Old, New: c.New, Status: statusOf(c), Ignored: c.Ignored})
+	}
+	if err := fill(ctx, cs.Files, content, opt.RiskFile); err != nil {
+		return nil, err
 	}
 	if opt.Risk != nil {
 		if err := opt.Risk(cs, content); err != nil {
 			return nil, fmt.Errorf("look for risks: %w", err)
 		}
+	}
+	// Rules see a rename as what it is made of, a file that goes and one that
+	// comes: else a harmless one could hide in the move.
+	if err := cs.pairRenames(content); err != nil {
+		return nil, err
+	}
+	if err := cs.judgeInPlace(content, opt); err != nil {
+		return nil, fmt.Errorf("look for risks: %w", err)
 	}
 	cs.order()
 	return cs, nil
@@ -123,12 +142,105 @@ func statusOf(c Change) Status {
 	return Modified
 }
 
-// fillContent compares the two sides by lines where that is possible and gives
-// the file its units.
-func fillContent(f *File, content func(Blob) ([]byte, error), text *int64) error {
-	byLines := (f.Status == Added || f.Status == Deleted || f.Status == Modified) &&
+// fill gives all files their units, on every processor, and shows each to risk.
+func fill(ctx context.Context, files []File, content func(Blob) ([]byte, error), risk func(*File, func(Blob) ([]byte, error)) error) error {
+	var text int64
+	for i := range files {
+		if byLines(&files[i]) {
+			text += files[i].Old.Size + files[i].New.Size
+		}
+	}
+	one := func(f *File, left *room) error {
+		r := recent{content: content}
+		if err := fillContent(f, r.read, left); err != nil {
+			return err
+		}
+		if left == nil && held(f) > maxHeld {
+			return errMany
+		}
+		if risk == nil {
+			return nil
+		}
+		if err := risk(f, r.read); err != nil {
+			return fmt.Errorf("look for risks: %w", err)
+		}
+		return nil
+	}
+	if text <= maxText {
+		var lines atomic.Int64
+		err := each(ctx, len(files), func(i int) error {
+			if err := one(&files[i], nil); err != nil {
+				return err
+			}
+			if lines.Add(held(&files[i])) > maxHeld {
+				return errMany
+			}
+			return nil
+		})
+		if !errors.Is(err, errMany) {
+			return err
+		}
+	}
+	// What is beyond a bound depends on the order: one after the other.
+	left := &room{text: maxText, lines: maxHeld}
+	for i := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f := &files[i]
+		*f = File{Path: f.Path, Old: f.Old, New: f.New, Status: f.Status, Ignored: f.Ignored}
+		if err := one(f, left); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// room is what a change set may still hold.
+type room struct{ text, lines int64 }
+
+// held is how many lines a file takes; a hunk itself counts as some.
+func held(f *File) (n int64) {
+	for i := range f.Hunks {
+		n += int64(len(f.Hunks[i].Lines)) + 4
+	}
+	return n
+}
+
+// recent remembers the last two blobs that it read: the sides of the file at hand.
+type recent struct {
+	content func(Blob) ([]byte, error)
+	names   [2]Blob
+	texts   [2][]byte
+	next    int
+}
+
+func (s *recent) read(b Blob) ([]byte, error) {
+	for i, n := range s.names {
+		if n == b && b != "" {
+			return s.texts[i], nil
+		}
+	}
+	text, err := s.content(b)
+	if err == nil {
+		s.names[s.next], s.texts[s.next] = b, text
+		s.next = 1 - s.next
+	}
+	return text, err
+}
+
+// byLines says whether a file's content is to be compared by lines, if it is text.
+func byLines(f *File) bool {
+	return (f.Status == Added || f.Status == Deleted || f.Status == Modified) &&
 		f.Old.Kind != KindSymlink && f.New.Kind != KindSymlink
-	if byLines {
+}
+
+// fillContent compares the two sides by lines where that is possible and gives
+// the file its units. left is what the change set may still hold; nil is enough
+// for all.
+func fillContent(f *File, content func(Blob) ([]byte, error), left *room) error {
+	lines := byLines(f)
+	if lines {
 		var sides [2][]byte
 		for i, e := range []Entry{f.Old, f.New} {
 			if e.Kind == KindAbsent {
@@ -142,17 +254,27 @@ func fillContent(f *File, content func(Blob) ([]byte, error), text *int64) error
 			if err != nil {
 				return fmt.Errorf("read %q: %w", f.Path, err)
 			}
+			if int64(len(b)) != e.Size {
+				return fmt.Errorf("read %q: %d bytes, want %d", f.Path, len(b), e.Size)
+			}
 			sides[i] = b
 		}
 		if f.Unshown == "" {
-			f.Unshown = unshown(sides, text)
+			f.Unshown = unshown(sides, left)
 		}
 		f.Binary = f.Unshown != ""
 		if !f.Binary {
-			f.Hunks, f.Added, f.Removed = hunks(f, sides[0], sides[1])
+			old := sides[0]
+			if f.Status == Modified {
+				old = noteEnds(f, sides[0], sides[1])
+			}
+			f.Hunks, f.Added, f.Removed = hunks(f, old, sides[1])
+			if left != nil {
+				left.take(f)
+			}
 		}
 	}
-	if f.Status != Modified || f.Binary || !byLines || f.Old.Exec != f.New.Exec {
+	if f.Status != Modified || f.Binary || !lines || f.Old.Exec != f.New.Exec || f.Ends > 0 {
 		f.Whole = wholeID(f)
 	}
 	if f.Status == Added || f.Status == Deleted {
@@ -163,7 +285,18 @@ func fillContent(f *File, content func(Blob) ([]byte, error), text *int64) error
 	return nil
 }
 
-func unshown(sides [2][]byte, text *int64) string {
+// take has a file's lines held, or the file decided whole where they are too many.
+func (r *room) take(f *File) {
+	n := held(f)
+	if n > r.lines {
+		f.Hunks, f.Added, f.Removed, f.Ends, f.EndsFrom, f.EndsTo = nil, 0, 0, 0, "", ""
+		f.Binary, f.Unshown = true, fmt.Sprintf("beyond %d changed lines in all", maxHeld)
+		return
+	}
+	r.lines -= n
+}
+
+func unshown(sides [2][]byte, left *room) string {
 	for _, b := range sides {
 		switch {
 		case linediff.Binary(b):
@@ -172,10 +305,13 @@ func unshown(sides [2][]byte, text *int64) string {
 			return fmt.Sprintf("longer than %d lines", linediff.MaxLines)
 		}
 	}
+	if left == nil {
+		return ""
+	}
 	n := int64(len(sides[0]) + len(sides[1]))
-	if *text+n > maxText {
+	if n > left.text {
 		return fmt.Sprintf("beyond %d MiB of text in all", maxText>>20)
 	}
-	*text += n
+	left.text -= n
 	return ""
 }

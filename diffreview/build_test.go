@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -196,5 +197,37 @@ func TestManyLinesOfOneSymlinkAreOneUnit(t *testing.T) {
 	f := only(t, build(t, newSource(tree{}, tree{"l": {data: "a\nb", link: true}})))
 	if len(f.UnitIDs()) != 1 {
 		t.Errorf("got %v, want one unit", f.UnitIDs())
+	}
+}
+
+// TestLinesInAllAreBounded: a newline is a byte of the agent's and 48 of ours. What
+// is beyond the bound is the same each time, and told to the rules as not shown.
+func TestLinesInAllAreBounded(t *testing.T) {
+	const files = 7
+	new := tree{}
+	for i := range files {
+		new[fmt.Sprintf("f%d", i)] = node{data: strings.Repeat("\n", 399_999)}
+	}
+	var mu sync.Mutex
+	told := map[string]bool{}
+	cs, err := Build(context.Background(), newSource(tree{}, new), Options{RiskFile: func(f *File, _ func(Blob) ([]byte, error)) error {
+		mu.Lock()
+		defer mu.Unlock()
+		told[f.Path] = f.Unshown != ""
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := int64(0)
+	for i := range cs.Files {
+		f := &cs.Files[i]
+		lines += held(f)
+		if want := i >= maxHeld/400_003; (f.Unshown != "") != want || f.Binary != want || told[f.Path] != want || f.Whole == "" {
+			t.Errorf("%s: got %q, told %t, want not shown: %t", f.Path, f.Unshown, told[f.Path], want)
+		}
+	}
+	if lines > maxHeld {
+		t.Errorf("got %d lines held, want at most %d", lines, maxHeld)
 	}
 }

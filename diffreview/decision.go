@@ -1,8 +1,6 @@
 package diffreview
 
-import (
-	"fmt"
-)
+import "strings"
 
 // UnitIDs gives the IDs of the file's units: what is decided as a whole first,
 // then its hunks.
@@ -19,191 +17,305 @@ func (f *File) UnitIDs() []string {
 	return ids
 }
 
-// Decision sums up the verdicts on a file's units: all approved, all rejected,
-// or undecided when they differ or one is missing.
-func (f *File) Decision() Verdict {
-	var v Verdict
-	for i, id := range f.UnitIDs() {
-		u := f.verdict(id)
-		if i > 0 && u != v {
-			return Undecided
-		}
-		v = u
-	}
-	return v
-}
-
-func (f *File) verdict(id string) Verdict {
-	if id == f.Whole {
-		return f.WholeDecision
+// Unit gives the mark of a unit and, where it has lines, its hunk. Both are nil
+// when the file has no such unit.
+func (f *File) Unit(id string) (*Mark, *Hunk) {
+	if id == "" {
+		return nil, nil
 	}
 	for i := range f.Hunks {
-		if f.Hunks[i].ID == id {
-			return f.Hunks[i].Decision
+		if h := &f.Hunks[i]; h.ID == id {
+			if id == f.Whole {
+				return &f.WholeMark, h
+			}
+			return &h.Mark, h
 		}
 	}
-	return Undecided
+	if id == f.Whole {
+		return &f.WholeMark, nil
+	}
+	return nil, nil
 }
 
-// Undecided counts the units that have no verdict, and all units.
+// Each calls for every unit of the file, in the order of UnitIDs: its ID, its
+// mark and, where it has lines, its hunk.
+func (f *File) Each(do func(id string, m *Mark, h *Hunk)) {
+	if f.Whole != "" {
+		var own *Hunk
+		if len(f.Hunks) > 0 && f.Hunks[0].ID == f.Whole {
+			own = &f.Hunks[0]
+		}
+		do(f.Whole, &f.WholeMark, own)
+	}
+	for i := range f.Hunks {
+		if h := &f.Hunks[i]; h.ID != f.Whole {
+			do(h.ID, &h.Mark, h)
+		}
+	}
+}
+
+// Decision sums up the verdicts on a file's units: that of all when they agree,
+// Undecided when one is missing, else Mixed.
+func (f *File) Decision() Verdict {
+	var all sum
+	f.Each(func(_ string, m *Mark, _ *Hunk) { all.add(m.Decision) })
+	return all.verdict
+}
+
+// sum adds verdicts up.
+type sum struct {
+	verdict Verdict
+	some    bool
+}
+
+func (s *sum) add(v Verdict) {
+	switch {
+	case !s.some:
+		s.verdict, s.some = v, true
+	case s.verdict == Undecided || v == Undecided:
+		s.verdict = Undecided
+	case v != s.verdict:
+		s.verdict = Mixed
+	}
+}
+
+// Undecided counts the units that have no verdict, or lines without one, and
+// all units.
 func (cs *ChangeSet) Undecided() (open, all int) {
 	for i := range cs.Files {
-		f := &cs.Files[i]
-		for _, id := range f.UnitIDs() {
+		cs.Files[i].Each(func(_ string, m *Mark, _ *Hunk) {
 			all++
-			if f.verdict(id) == Undecided {
+			if m.Decision == Undecided {
 				open++
 			}
-		}
+		})
 	}
 	return open, all
 }
 
-// Set records one decision for each of ids. Undecided takes a record back. A
-// comment is kept when rec has none.
+// The letters of Decision.Lines.
+const (
+	lineApproved  = 'a'
+	lineRejected  = 'r'
+	lineUndecided = '.'
+)
+
+// Letters gives the verdicts on the hunk's changed lines as Decision.Lines has
+// them: one letter for each, in order.
+func (h *Hunk) Letters() string {
+	b := make([]byte, 0, len(h.Lines))
+	for i := range h.Lines {
+		if h.Lines[i].Op != ' ' {
+			b = append(b, letterOf(h.LineVerdict(i)))
+		}
+	}
+	return string(b)
+}
+
+func letterOf(v Verdict) byte {
+	switch v {
+	case Approved:
+		return lineApproved
+	case Rejected:
+		return lineRejected
+	case Undecided, Mixed:
+	}
+	return lineUndecided
+}
+
+// LineVerdict gives the verdict on the i-th of the hunk's lines; a context line
+// has none.
+func (h *Hunk) LineVerdict(i int) Verdict {
+	switch {
+	case h.Lines[i].Op == ' ':
+		return Undecided
+	case h.Part != nil:
+		return h.Part[i]
+	}
+	return h.Decision
+}
+
+// Decide puts a decision on a unit of the file, as Decisions.Fill does for a
+// recorded one. It reports false, and changes nothing, when the file has no
+// such unit or the decision does not fit it.
+func (f *File) Decide(id string, rec Decision) bool {
+	mark, h := f.Unit(id)
+	return mark != nil && put(mark, h, rec)
+}
+
+func put(mark *Mark, h *Hunk, rec Decision) bool {
+	if (rec.Lines != "" || rec.Edit != "") && h == nil {
+		return false
+	}
+	v, part, ok := rec.Verdict, []Verdict(nil), true
+	if rec.Lines != "" {
+		if v, part, ok = partOf(h, rec.Lines); !ok {
+			return false
+		}
+	}
+	mark.Decision = v
+	if h != nil {
+		h.Decision, h.Part, h.Edit = v, part, rec.Edit
+	}
+	return true
+}
+
+func partOf(h *Hunk, letters string) (v Verdict, part []Verdict, ok bool) {
+	part = make([]Verdict, len(h.Lines))
+	var all sum
+	same := true
+	for i := range h.Lines {
+		if h.Lines[i].Op == ' ' {
+			continue
+		}
+		if letters == "" {
+			return "", nil, false
+		}
+		switch letters[0] {
+		case lineApproved:
+			part[i] = Approved
+		case lineRejected:
+			part[i] = Rejected
+		case lineUndecided:
+		default:
+			return "", nil, false
+		}
+		same = same && (!all.some || part[i] == all.verdict)
+		all.add(part[i])
+		letters = letters[1:]
+	}
+	if letters != "" {
+		return "", nil, false
+	}
+	if same {
+		part = nil
+	}
+	// Undecided lines beside decided ones: the hunk as a whole is undecided, and
+	// its lines keep what they have.
+	return all.verdict, part, true
+}
+
+// ApprovedUnits names the units of which something is approved, as a record keeps
+// them: the ID, and behind a colon the letters of its lines where they differ.
+func (f *File) ApprovedUnits() []string {
+	var out []string
+	f.Each(func(id string, m *Mark, h *Hunk) {
+		if tag := approvedTag(id, m, h); tag != "" {
+			out = append(out, tag)
+		}
+	})
+	return out
+}
+
+func approvedTag(id string, m *Mark, h *Hunk) string {
+	switch {
+	case h != nil && h.Part != nil && anyApproved(h):
+		return id + ":" + strings.ReplaceAll(h.Letters(), string(lineUndecided), string(lineRejected))
+	case m.Decision != Approved:
+		return ""
+	case h != nil && h.Edit != "":
+		return id + ":" + string(h.Edit)
+	}
+	return id
+}
+
+// MarkApplied marks the units that were applied as they are decided now. applied
+// has what ApprovedUnits gave then.
+func (cs *ChangeSet) MarkApplied(applied map[string]bool) {
+	for i := range cs.Files {
+		cs.Files[i].Each(func(id string, m *Mark, h *Hunk) {
+			m.Applied = applied[approvedTag(id, m, h)]
+			if h != nil {
+				h.Applied = m.Applied
+			}
+		})
+	}
+}
+
+// MarkNew marks the units that were not in the review before; nil is no review.
+func (cs *ChangeSet) MarkNew(before map[string]bool) {
+	for i := range cs.Files {
+		cs.Files[i].Each(func(id string, m *Mark, h *Hunk) {
+			m.New = before != nil && !before[id]
+			if h != nil {
+				h.New = m.New
+			}
+		})
+	}
+}
+
+// Set records one decision for each of ids. One without verdict, lines and edit
+// takes a record back.
 func (d *Decisions) Set(rec Decision, ids ...string) {
 	if d.Units == nil {
 		d.Units = map[string]Decision{}
 	}
-	d.Version = decisionsVersion
 	for _, id := range ids {
-		r := rec
-		if r.Comment == "" {
-			r.Comment = d.Units[id].Comment
-		}
-		if r.Verdict == Undecided && r.Comment == "" {
+		if rec.Verdict == Undecided && strings.Trim(rec.Lines, string(lineUndecided)) == "" {
 			delete(d.Units, id)
 			continue
 		}
-		d.Units[id] = r
+		d.Units[id] = rec
 	}
 }
 
+// manyUnits is from how many records on those that no unit has are forgotten.
+const manyUnits = 100_000
+
 // Fill puts the verdicts into the change set, all other units of which become
-// undecided, and forgets the decisions whose unit it no longer has: they lapse,
-// since the bytes that they were made on are gone. It returns how many
-// approvals and rejections lapsed.
+// undecided. A record whose unit the set does not have, or does not have at that
+// path, has lapsed: the bytes that it was made on are gone. File.Lapsed tells
+// where, unless the file was decided on again; how many files are so is
+// returned. Lapsed records stay, for the bytes may come back.
 func (d *Decisions) Fill(cs *ChangeSet) (lapsed int) {
 	seen := make(map[string]bool, len(d.Units))
-	take := func(id, path string) Verdict {
-		rec, ok := d.Units[id]
-		if id == "" || !ok || rec.Path != path {
-			return Undecided
-		}
-		seen[id] = true
-		return rec.Verdict
-	}
+	files := make(map[string]*File, len(cs.Files))
 	for i := range cs.Files {
 		f := &cs.Files[i]
-		f.WholeDecision = take(f.Whole, f.Path)
-		for j := range f.Hunks {
-			f.Hunks[j].Decision = take(f.Hunks[j].ID, f.Path)
+		files[f.Path] = f
+		if f.OldPath != "" { // what was said of it before it moved
+			files[f.OldPath] = f
 		}
+		f.Lapsed = Undecided
+		f.Each(func(id string, m *Mark, h *Hunk) {
+			rec, ok := d.Units[id]
+			if ok && rec.Path == f.Path && put(m, h, rec) {
+				seen[id] = true
+				return
+			}
+			put(m, h, Decision{})
+		})
 	}
+	open := make(map[*File]bool, len(files)) // by need: a file may have many records
 	for id, rec := range d.Units {
 		if seen[id] {
 			continue
 		}
-		delete(d.Units, id)
-		if rec.Verdict != Undecided {
+		if len(d.Units) > manyUnits {
+			delete(d.Units, id)
+		}
+		f := files[rec.Path]
+		if f == nil {
+			continue
+		}
+		if _, ok := open[f]; !ok {
+			open[f] = f.Decision() == Undecided
+		}
+		if !open[f] {
+			continue
+		}
+		v := rec.Verdict
+		if v == Undecided { // line by line
+			v = Mixed
+		}
+		switch f.Lapsed {
+		case Undecided:
 			lapsed++
+			f.Lapsed = v
+		case v:
+		default:
+			f.Lapsed = Mixed
 		}
 	}
 	return lapsed
-}
-
-// Skipped is a unit that a bulk approval left alone.
-type Skipped struct {
-	Path string
-	ID   string
-	Why  string
-}
-
-// ApproveAll approves every undecided unit of the files that only holds (nil:
-// all) and records it as rec, save those under a finding above note whose rule
-// is not in acceptRules: these it returns, each with the reason. A finding on a
-// path, a mode or a line outside every hunk covers the whole file; one on a line
-// covers its hunk; what is decided as a whole is covered by any finding in the
-// file. Rejected units stay rejected.
-func (d *Decisions) ApproveAll(cs *ChangeSet, acceptRules []string, only func(path string) bool, rec Decision) []Skipped {
-	accepted := make(map[string]bool, len(acceptRules))
-	for _, r := range acceptRules {
-		accepted[r] = true
-	}
-	var skipped []Skipped
-	for i := range cs.Files {
-		f := &cs.Files[i]
-		if only != nil && !only(f.Path) {
-			continue
-		}
-		cover := f.cover(accepted)
-		for _, id := range f.UnitIDs() {
-			if f.verdict(id) != Undecided {
-				continue
-			}
-			if by := cover[id]; by != nil {
-				skipped = append(skipped, Skipped{Path: f.Path, ID: id, Why: fmt.Sprintf("%s: %s: %s", by.Severity, by.Rule, by.Why)})
-				continue
-			}
-			r := rec
-			r.Verdict, r.Path = Approved, f.Path
-			d.Set(r, id)
-			f.setVerdict(id, Approved)
-		}
-	}
-	return skipped
-}
-
-func (f *File) setVerdict(id string, v Verdict) {
-	if id == f.Whole {
-		f.WholeDecision = v
-	}
-	for i := range f.Hunks {
-		if f.Hunks[i].ID == id {
-			f.Hunks[i].Decision = v
-		}
-	}
-}
-
-// Risky gives, for each unit of the file that is under a finding above note, the
-// strongest such finding. A bulk key must leave these units alone.
-func (f *File) Risky() map[string]*Finding { return f.cover(nil) }
-
-func (f *File) cover(accepted map[string]bool) map[string]*Finding {
-	out := map[string]*Finding{}
-	put := func(id string, x *Finding) {
-		if old := out[id]; old == nil || x.Severity.Rank() > old.Severity.Rank() {
-			out[id] = x
-		}
-	}
-	for i := range f.Findings {
-		x := &f.Findings[i]
-		if x.Severity.Rank() <= Note.Rank() || accepted[x.Rule] {
-			continue
-		}
-		if f.Whole != "" {
-			put(f.Whole, x)
-		}
-		if h := f.HunkAt(x.Line); h != nil {
-			put(h.ID, x)
-			continue
-		}
-		for j := range f.Hunks {
-			put(f.Hunks[j].ID, x)
-		}
-	}
-	return out
-}
-
-// HunkAt gives the hunk that shows a line of the new file, or nil.
-func (f *File) HunkAt(line int) *Hunk {
-	if line < 1 {
-		return nil
-	}
-	for i := range f.Hunks {
-		if h := &f.Hunks[i]; line >= h.NewStart && line < h.NewStart+h.NewLines {
-			return h
-		}
-	}
-	return nil
 }

@@ -27,15 +27,19 @@ func TestDecisionsLapseWithTheirBytes(t *testing.T) {
 		t.Errorf("got %d of %d open, want 0 of 3", open, all)
 	}
 	cs = build(t, newSource(base, tree{"f": text(numbered(30, map[int]string{2: "x\n", 20: "z\n"})), "g": text("a\n")}))
-	if lapsed := d.Fill(cs); lapsed != 2 {
-		t.Errorf("got %d lapsed, want 2", lapsed)
+	if lapsed := d.Fill(cs); lapsed != 1 {
+		t.Errorf("got %d files with lapsed decisions, want f: g has nothing to decide any more", lapsed)
 	}
 	f := only(t, cs)
 	if f.Hunks[0].Decision != Approved || f.Hunks[1].Decision != Undecided {
 		t.Errorf("got %q %q, want approved and undecided", f.Hunks[0].Decision, f.Hunks[1].Decision)
 	}
-	if len(d.Units) != 1 {
-		t.Errorf("got %d records, want the one that still holds", len(d.Units))
+	if f.Lapsed != Approved {
+		t.Errorf("got %q lapsed, want approved", f.Lapsed)
+	}
+	d.Set(rec(Rejected, "f"), f.Hunks[1].ID)
+	if lapsed := d.Fill(cs); lapsed != 0 || f.Lapsed != Undecided {
+		t.Errorf("got %d lapsed and %q, want none once all is decided again", lapsed, f.Lapsed)
 	}
 }
 
@@ -43,30 +47,20 @@ func TestDecisionOfAnotherPathCountsForNothing(t *testing.T) {
 	cs := build(t, newSource(tree{"f": text("a\n")}, tree{"f": text("b\n")}))
 	var d Decisions
 	d.Set(rec(Approved, "other"), cs.Files[0].Hunks[0].ID)
-	if lapsed := d.Fill(cs); lapsed != 1 || cs.Files[0].Hunks[0].Decision != Undecided {
-		t.Errorf("got %d lapsed and %q, want 1 and undecided", lapsed, cs.Files[0].Hunks[0].Decision)
+	if lapsed := d.Fill(cs); lapsed != 0 || cs.Files[0].Hunks[0].Decision != Undecided {
+		t.Errorf("got %d lapsed and %q, want 0 and undecided", lapsed, cs.Files[0].Hunks[0].Decision)
 	}
 }
 
-func TestSetTakesBackAndKeepsComments(t *testing.T) {
+func TestSetTakesBack(t *testing.T) {
 	id := strings.Repeat("a", idLen)
-	var d Decisions
-	r := rec(Undecided, "f")
-	r.Comment = "why?"
-	d.Set(r, id)
-	d.Set(rec(Approved, "f"), id)
-	if got := d.Units[id]; got.Verdict != Approved || got.Comment != "why?" {
-		t.Errorf("got %v, want approved with its comment", got)
-	}
-	d.Set(rec(Undecided, "f"), id)
-	if got := d.Units[id]; got.Verdict != Undecided || got.Comment != "why?" {
-		t.Errorf("got %v, want the comment alone", got)
-	}
-	other := strings.Repeat("b", idLen)
-	d.Set(rec(Approved, "f"), other)
-	d.Set(rec(Undecided, "f"), other)
-	if _, ok := d.Units[other]; ok {
-		t.Error("got a record without verdict and comment, want none")
+	for _, back := range []Decision{rec(Undecided, "f"), {Path: "f", Lines: ".."}} {
+		var d Decisions
+		d.Set(rec(Approved, "f"), id)
+		d.Set(back, id)
+		if got, ok := d.Units[id]; ok {
+			t.Errorf("got %v, want no record", got)
+		}
 	}
 }
 
@@ -100,12 +94,12 @@ func TestApproveAllLeavesWhatIsUnderAFinding(t *testing.T) {
 		for _, id := range f.UnitIDs() {
 			_, recorded := d.Units[id]
 			switch {
-			case f.verdict(id) == Approved && recorded:
+			case verdictOf(f, id) == Approved && recorded:
 				got += "a"
-			case f.verdict(id) == Undecided && !recorded:
+			case verdictOf(f, id) == Undecided && !recorded:
 				got += "-"
 			default:
-				t.Errorf("%s: got verdict %q and recorded %v", c.name, f.verdict(id), recorded)
+				t.Errorf("%s: got verdict %q and recorded %v", c.name, verdictOf(f, id), recorded)
 			}
 		}
 		if got != c.want || len(skipped) != strings.Count(c.want, "-") {
@@ -172,18 +166,30 @@ func TestDecodeDecisionsRefuses(t *testing.T) {
 	for name, in := range map[string]string{
 		"nothing":         "",
 		"cut short":       unit(`{"verdict":"appr`),
-		"another version": `{"version":2,"units":{}}`,
+		"another version": `{"version":3,"units":{}}`,
 		"no version":      `{"units":{}}`,
 		"unknown key":     `{"version":1,"units":{},"more":1}`,
 		"unknown verdict": unit(`{"verdict":"maybe","path":"f"}`),
 		"no path":         unit(`{"verdict":"approved"}`),
 		"odd unit":        `{"version":1,"units":{"x":{"verdict":"approved","path":"f"}}}`,
 		"something after": `{"version":1,"units":{}} {}`,
-		"long comment":    unit(`{"verdict":"approved","path":"f","comment":"` + strings.Repeat("x", maxDecisionText+1) + `"}`),
+		"long account":    unit(`{"verdict":"approved","path":"f","by":"` + strings.Repeat("x", maxDecisionText+1) + `"}`),
 	} {
 		if _, err := DecodeDecisions([]byte(in)); err == nil {
 			t.Errorf("%s: got no error, want one", name)
 		}
+	}
+}
+
+// TestManyEmptyRecordsAreRefusedUnread: two bytes each, they would be made into
+// gigabytes of records before a limit was looked at.
+func TestManyEmptyRecordsAreRefusedUnread(t *testing.T) {
+	in := `{"version":2,"units":{},"comments":[{}` + strings.Repeat(",{}", maxDecisionUnits+maxComments+maxResolutions+maxHeads) + `]}`
+	if _, err := DecodeDecisions([]byte(in)); err == nil || !strings.Contains(err.Error(), "any review") {
+		t.Errorf("got %v, want a refusal by number", err)
+	}
+	if n := objects([]byte(`{"a{":"\"{","b":[{},{"c":"\\"},{}]}`)); n != 4 {
+		t.Errorf("got %d objects, want 4: braces in texts open none", n)
 	}
 }
 
@@ -202,4 +208,9 @@ func FuzzDecodeDecisions(f *testing.F) {
 			t.Errorf("got %v reading back %q", err, b)
 		}
 	})
+}
+
+func verdictOf(f *File, id string) Verdict {
+	m, _ := f.Unit(id)
+	return m.Decision
 }

@@ -1,33 +1,98 @@
 package diffreview
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"sync"
 
 	"fumehood/diffreview/linediff"
 )
 
 // hunks compares two texts and cuts the changed lines, with context, into units.
 func hunks(f *File, old, new []byte) (out []Hunk, added, removed int) {
-	a, b := linediff.Split(old), linediff.Split(new)
-	runs := linediff.Diff(a, b)
+	s, ok := sheets.Get().(*sheet)
+	if !ok {
+		s = &sheet{}
+	}
+	defer s.giveBack()
+	s.a, s.b = linediff.AppendSplit(s.a, old), linediff.AppendSplit(s.b, new)
+	runs := linediff.Diff(s.a, s.b)
 	for _, r := range runs {
 		added += r.B1 - r.B0
 		removed += r.A1 - r.A0
 	}
+	count := 0
+	for rest := runs; len(rest) > 0; rest = rest[near(rest):] {
+		count++
+	}
+	if count > 0 {
+		out = make([]Hunk, 0, count)
+	}
 	for len(runs) > 0 {
-		n := 1
-		for n < len(runs) && runs[n].A0-runs[n-1].A1 <= 2*contextLines {
-			n++
+		n := near(runs)
+		h := cutHunk(s.a, s.b, runs[:n])
+		if f.Status == Modified || f.Status == Renamed { // else it has the ID of the file
+			h.ID = s.hunkID(f, &h)
 		}
-		h := cutHunk(a, b, runs[:n])
-		h.ID = hunkID(f, &h)
 		out = append(out, h)
 		runs = runs[n:]
 	}
+	release(out, len(old)+len(new))
 	return out, added, removed
+}
+
+// near counts the runs at the head of the list whose context overlaps or touches.
+func near(runs []linediff.Run) int {
+	n := 1
+	for n < len(runs) && runs[n].A0-runs[n-1].A1 <= 2*contextLines {
+		n++
+	}
+	return n
+}
+
+// release lets go of the two texts where the hunks are a small part of them: a
+// change set must not hold all of each large file in which one line changed.
+func release(list []Hunk, texts int) {
+	size := 0
+	for i := range list {
+		for _, l := range list[i].Lines {
+			size += len(l.Text)
+		}
+	}
+	if size > texts/4 {
+		return
+	}
+	buf := make([]byte, 0, size)
+	for i := range list {
+		lines := list[i].Lines
+		for k := range lines {
+			from := len(buf)
+			buf = append(buf, lines[k].Text...)
+			lines[k].Text = buf[from:len(buf):len(buf)]
+		}
+	}
+}
+
+// sheet is memory for one comparison after another.
+type sheet struct {
+	a, b [][]byte
+	id   idHash
+}
+
+var sheets sync.Pool
+
+// mostSheet is how many lines a side of a sheet may have grown to and be kept.
+const mostSheet = 1 << 16
+
+func (s *sheet) giveBack() {
+	if max(cap(s.a), cap(s.b)) > mostSheet || cap(s.id.b) > 1<<20 {
+		return
+	}
+	clear(s.a) // no text stays reachable
+	clear(s.b)
+	s.a, s.b = s.a[:0], s.b[:0]
+	sheets.Put(s)
 }
 
 // cutHunk makes one hunk of runs that are near each other.
@@ -44,10 +109,21 @@ func cutHunk(a, b [][]byte, runs []linediff.Run) Hunk {
 	if h.NewLines == 0 {
 		h.NewStart = y
 	}
-	h.Lines = make([]Line, 0, h.OldLines+h.NewLines)
+	both := h.OldLines // context lines count once
+	for _, r := range runs {
+		both += r.B1 - r.B0
+	}
+	h.Lines = make([]Line, both)
+	at := 0
 	add := func(op byte, raw []byte, old, new int) {
-		text, eol := bytes.CutSuffix(raw, []byte{'\n'})
-		h.Lines = append(h.Lines, Line{Op: op, Text: text, Old: old, New: new, NoEOL: !eol})
+		l := &h.Lines[at]
+		at++
+		l.Op, l.Text, l.Old, l.New = op, raw, old, new
+		if n := len(raw) - 1; raw[n] == '\n' {
+			l.Text = raw[:n:n]
+		} else {
+			l.NoEOL = true
+		}
 	}
 	same := func(until int) {
 		for ; x < until; x, y = x+1, y+1 {
@@ -84,11 +160,10 @@ const idLen = 40
 // together.
 type idHash struct{ b []byte }
 
-func newID(kind string, size int) *idHash {
-	d := &idHash{make([]byte, 0, 256+size)}
-	d.text("fumehood unit 1")
+func (d *idHash) begin(kind string) {
+	d.b = d.b[:0]
+	d.text("fumehood unit 2")
 	d.text(kind)
-	return d
 }
 
 func (d *idHash) number(n int) { d.b = binary.LittleEndian.AppendUint64(d.b, uint64(n)) }
@@ -100,7 +175,7 @@ func (d *idHash) text(s string) {
 
 func (d *idHash) sum() string {
 	sum := sha256.Sum256(d.b)
-	return hex.EncodeToString(sum[:])[:idLen]
+	return hex.EncodeToString(sum[:idLen/2])
 }
 
 func (d *idHash) entry(e Entry) {
@@ -110,24 +185,31 @@ func (d *idHash) entry(e Entry) {
 	d.text(e.Target)
 }
 
-func hunkID(f *File, h *Hunk) string {
-	size := 0
-	for _, l := range h.Lines {
-		size += 16 + len(l.Text)
-	}
-	d := newID("hunk", size)
+// hunkID covers the hunk's place and all of its lines. The old ones need not be
+// hashed again: the blob of the old side names them, and the line endings that
+// the hunk was made with. Where the lines land without the whole part, and with
+// which endings, belongs to what was approved.
+func (s *sheet) hunkID(f *File, h *Hunk) string {
+	d := &s.id
+	d.begin("hunk")
 	d.text(f.Path)
+	d.text(f.OldPath)
 	d.text(string(f.Old.Blob))
+	d.text(f.EndsFrom)
+	d.text(f.EndsTo)
 	d.number(h.OldStart)
 	d.number(len(h.Lines))
-	for _, l := range h.Lines {
-		eol := 1
-		if l.NoEOL {
-			eol = 0
+	for i := range h.Lines {
+		l := &h.Lines[i]
+		op := l.Op << 1
+		if !l.NoEOL {
+			op |= 1
 		}
-		d.number(int(l.Op)<<1 | eol)
-		d.number(len(l.Text))
-		d.b = append(d.b, l.Text...)
+		d.b = append(d.b, op)
+		if l.Op == '+' {
+			d.number(len(l.Text))
+			d.b = append(d.b, l.Text...)
+		}
 	}
 	return d.sum()
 }
@@ -135,7 +217,8 @@ func hunkID(f *File, h *Hunk) string {
 // wholeID covers both entries in full: an approval of the executable bit, say,
 // belongs to the content that it makes executable.
 func wholeID(f *File) string {
-	d := newID("whole", 512)
+	var d idHash
+	d.begin("whole")
 	d.text(f.Path)
 	d.text(f.OldPath)
 	d.entry(f.Old)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -15,6 +16,13 @@ type (
 		Files   []jsonFile    `json:"files"`
 		Ignored jsonIgnored   `json:"ignored_changes"`
 		LeftOut []jsonLeftOut `json:"left_out"`
+		// Snapshot is when the workspace was read; comments are all there are.
+		Snapshot time.Time     `json:"snapshot"`
+		Comments []jsonComment `json:"comments"`
+		// Approved names what is approved now, "" for nothing; a trial with the same
+		// was one of just that.
+		Approved string  `json:"approved"`
+		Trials   []Trial `json:"trials"`
 	}
 	jsonFile struct {
 		Path       string     `json:"path"`
@@ -27,10 +35,37 @@ type (
 		NewMode    string     `json:"new_mode"`
 		Added      int        `json:"added"`
 		Removed    int        `json:"removed"`
+		Ends       *jsonEnds  `json:"line_endings,omitempty"`
+		Ignored    bool       `json:"ignored,omitempty"`
+		OldBlob    Blob       `json:"old_blob,omitempty"`
+		NewBlob    Blob       `json:"new_blob,omitempty"`
 		Risks      []Finding  `json:"risks"`
 		Decision   string     `json:"decision"`
+		Lapsed     string     `json:"lapsed,omitempty"`
 		Whole      string     `json:"whole,omitempty"`
+		Mark       *jsonMark  `json:"whole_mark,omitempty"`
 		Hunks      []jsonHunk `json:"hunks"`
+	}
+	jsonEnds struct {
+		From  string `json:"from"`
+		To    string `json:"to"`
+		Lines int    `json:"lines"`
+	}
+	// jsonMark is what was decided of a unit, by whom, and what came of it.
+	jsonMark struct {
+		Decision string    `json:"decision"`
+		Lines    string    `json:"lines,omitempty"` // a, r or . for each changed line
+		Edit     Blob      `json:"edit,omitempty"`
+		New      bool      `json:"new"`
+		Applied  bool      `json:"applied"`
+		By       string    `json:"by,omitempty"`
+		TTY      string    `json:"tty,omitempty"`
+		At       time.Time `json:"at,omitzero"`
+		Via      string    `json:"via,omitempty"`
+	}
+	jsonComment struct {
+		Comment
+		PathB64 []byte `json:"path_b64,omitempty"`
 	}
 	jsonHunk struct {
 		ID       string `json:"id"`
@@ -38,7 +73,7 @@ type (
 		OldLines int    `json:"old_lines"`
 		NewStart int    `json:"new_start"`
 		NewLines int    `json:"new_lines"`
-		Decision string `json:"decision"`
+		jsonMark
 	}
 	jsonIgnored struct {
 		Count     int      `json:"count"`
@@ -55,15 +90,21 @@ type (
 )
 
 // WriteJSON writes the change set as "diff --json" prints it: one object, with a
-// newline. Paths that are not UTF-8 have path_b64 beside a lossy path.
-func WriteJSON(w io.Writer, cs *ChangeSet) error {
+// newline. Paths that are not UTF-8 have path_b64 beside a lossy path. d has who
+// decided what and the comments.
+func WriteJSON(w io.Writer, cs *ChangeSet, d *Decisions) error {
 	out := jsonSet{
-		Session: cs.Session, Repo: lossy(cs.Repo),
-		Files: []jsonFile{}, LeftOut: []jsonLeftOut{},
+		Session: cs.Session, Repo: lossy(cs.Repo), Snapshot: cs.SnapshotAt.UTC(), Comments: []jsonComment{},
+		Files: []jsonFile{}, LeftOut: []jsonLeftOut{}, Approved: cs.ApprovedHash(), Trials: append([]Trial{}, cs.Trials...),
 		Ignored: jsonIgnored{Count: cs.Ignored.Count, Paths: []string{}, Truncated: cs.Ignored.Truncated},
 	}
 	for i := range cs.Files {
-		out.Files = append(out.Files, fileJSON(&cs.Files[i]))
+		out.Files = append(out.Files, fileJSON(&cs.Files[i], d))
+	}
+	for _, c := range d.Comments {
+		odd := b64IfOdd(c.Path)
+		c.Path = lossy(c.Path)
+		out.Comments = append(out.Comments, jsonComment{c, odd})
 	}
 	odd := false
 	for _, p := range cs.Ignored.Paths {
@@ -82,20 +123,44 @@ func WriteJSON(w io.Writer, cs *ChangeSet) error {
 	return enc.Encode(out)
 }
 
-func fileJSON(f *File) jsonFile {
+func fileJSON(f *File, d *Decisions) jsonFile {
 	j := jsonFile{
 		Path: lossy(f.Path), PathB64: b64IfOdd(f.Path), OldPath: lossy(f.OldPath), OldPathB64: b64IfOdd(f.OldPath),
 		Status: f.Status, Binary: f.Binary, OldMode: f.Old.Mode(), NewMode: f.New.Mode(),
+		OldBlob: f.Old.Blob, NewBlob: f.New.Blob, Ignored: f.Ignored, Lapsed: string(f.Lapsed),
 		Added: f.Added, Removed: f.Removed, Decision: verdictWord(f.Decision()), Whole: f.Whole,
 		Risks: append([]Finding{}, f.Findings...), Hunks: []jsonHunk{},
 	}
-	for _, h := range f.Hunks {
+	if f.Ends > 0 {
+		j.Ends = &jsonEnds{f.EndsFrom, f.EndsTo, f.Ends}
+	}
+	if f.Whole != "" {
+		_, h := f.Unit(f.Whole)
+		m := markJSON(f.Whole, f.WholeMark, h, d)
+		j.Mark = &m
+	}
+	for i := range f.Hunks {
+		h := &f.Hunks[i]
 		j.Hunks = append(j.Hunks, jsonHunk{
 			ID: h.ID, OldStart: h.OldStart, OldLines: h.OldLines,
-			NewStart: h.NewStart, NewLines: h.NewLines, Decision: verdictWord(h.Decision),
+			NewStart: h.NewStart, NewLines: h.NewLines, jsonMark: markJSON(h.ID, h.Mark, h, d),
 		})
 	}
 	return j
+}
+
+func markJSON(id string, m Mark, h *Hunk, d *Decisions) jsonMark {
+	out := jsonMark{Decision: verdictWord(m.Decision), New: m.New, Applied: m.Applied}
+	if h != nil {
+		out.Edit = h.Edit
+		if h.Part != nil {
+			out.Lines = h.Letters()
+		}
+	}
+	if rec, ok := d.Units[id]; ok && (m.Decision != Undecided || out.Lines != "") {
+		out.By, out.TTY, out.At, out.Via = rec.By, rec.TTY, rec.At, rec.Via
+	}
+	return out
 }
 
 func verdictWord(v Verdict) string {

@@ -40,63 +40,82 @@ func Patch(w io.Writer, cs *ChangeSet, content func(Blob) ([]byte, error), which
 	// of the list, risky first, would not do.
 	slices.SortFunc(files, func(a, b *File) int { return strings.Compare(a.Path, b.Path) })
 	out := bufio.NewWriter(w)
+	var parts []filePatch
 	for _, f := range files {
-		p, err := planPatch(f, content, which)
+		ps, err := planPatch(f, content, which)
 		if err != nil {
 			return err
 		}
-		if err := p.write(out); err != nil {
+		parts = append(parts, ps...)
+	}
+	slices.SortStableFunc(parts, func(a, b filePatch) int { return strings.Compare(a.path, b.path) })
+	for i := range parts {
+		if err := parts[i].fill(content); err != nil {
 			return err
 		}
+		if err := parts[i].write(out); err != nil {
+			return err
+		}
+		parts[i] = filePatch{}
 	}
 	return out.Flush()
 }
 
-// filePatch is one file on both sides, as bytes.
+// filePatch is one path on both sides.
 type filePatch struct {
 	path             string
+	from, to         Entry
+	fresh            []byte // the new side's content, where the store has none
 	oldMode, newMode string
 	old, new         []byte
 	sha256           bool
 	binary           bool
 }
 
-func planPatch(f *File, content func(Blob) ([]byte, error), which Which) (filePatch, error) {
-	p := filePatch{path: f.Path, sha256: which.SHA256}
-	get := func(e Entry) ([]byte, error) {
-		switch e.Kind {
-		case KindSymlink:
+// planPatch gives the paths that a file of the change set is about: a rename is
+// a file that goes and one that comes, as apply has it.
+func planPatch(f *File, content func(Blob) ([]byte, error), which Which) ([]filePatch, error) {
+	if which.ApprovedOnly {
+		var out []filePatch
+		todo, err := Outcomes(f, content)
+		for _, o := range todo {
+			out = append(out, filePatch{path: o.Path, from: o.Base, to: o.Want, fresh: o.Content, sha256: which.SHA256})
+		}
+		return out, err
+	}
+	if f.Status == Renamed {
+		return []filePatch{{path: f.OldPath, from: f.Old, sha256: which.SHA256}, {path: f.Path, to: f.New, sha256: which.SHA256}}, nil
+	}
+	return []filePatch{{path: f.Path, from: f.Old, to: f.New, sha256: which.SHA256}}, nil
+}
+
+// fill reads both sides.
+func (p *filePatch) fill(content func(Blob) ([]byte, error)) error {
+	get := func(e Entry, fresh []byte) ([]byte, error) {
+		switch {
+		case e.Kind == KindSymlink:
 			return []byte(e.Target), nil
-		case KindFile:
+		case e.Kind == KindFile && e.Blob == "":
+			return fresh, nil
+		case e.Kind == KindFile:
 			b, err := content(e.Blob)
 			if err != nil {
-				return nil, fmt.Errorf("read %q: %w", f.Path, err)
+				return nil, fmt.Errorf("read %q: %w", p.path, err)
 			}
 			return b, nil
-		case KindAbsent:
 		}
 		return nil, nil
 	}
-	old, err := get(f.Old)
-	if err != nil {
-		return p, err
+	var err error
+	if p.old, err = get(p.from, nil); err != nil {
+		return err
 	}
-	e, fresh := f.New, []byte(nil)
-	if which.ApprovedOnly {
-		var changed bool
-		if e, fresh, changed, err = Result(f, old); err != nil || !changed {
-			return p, err
-		}
+	if p.new, err = get(p.to, p.fresh); err != nil {
+		return err
 	}
-	p.old, p.new = old, fresh
-	if e.Kind != KindFile || e.Blob != "" {
-		if p.new, err = get(e); err != nil {
-			return p, err
-		}
-	}
-	p.oldMode, p.newMode = f.Old.Mode(), e.Mode()
+	p.oldMode, p.newMode = p.from.Mode(), p.to.Mode()
 	p.binary = linediff.Binary(p.old) || linediff.Binary(p.new) || linediff.TooLarge(p.old) || linediff.TooLarge(p.new)
-	return p, nil
+	return nil
 }
 
 func (p filePatch) write(w *bufio.Writer) error {

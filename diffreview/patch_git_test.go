@@ -2,6 +2,7 @@ package diffreview
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,6 +32,8 @@ func randomNode(s *seq) node {
 		return node{data: "", exec: s.next(3) == 0}
 	case 3:
 		return node{data: strings.ReplaceAll(randomText(s), "\n", "\r\n")}
+	case 4:
+		return node{data: wideText(s)}
 	}
 	return node{data: randomText(s), exec: s.next(3) == 0}
 }
@@ -58,7 +61,10 @@ func randomTrees(s *seq) (old, new tree) {
 		default:
 			m := n
 			if !m.link {
-				m.data = editText(s, m.data)
+				m.data = wideEdit(s, m.data)
+			}
+			if to := "moved/" + p; s.next(3) == 0 {
+				p = to
 			}
 			new[p] = m
 		}
@@ -140,15 +146,28 @@ func needGit(t *testing.T) {
 func TestPatchGivesTheWorkspacesBytesWithGitApply(t *testing.T) {
 	needGit(t)
 	s := seq(23)
+	renamed, inPart := 0, 0
 	for i := range 60 {
 		old, new := randomTrees(&s)
 		src := newSource(old, new)
 		cs := build(t, src)
+		for k := range cs.Files {
+			if cs.Files[k].Status == Renamed {
+				renamed++
+			}
+		}
 		want := new
 		which := Which{}
 		if i%3 == 0 { // some of it
 			want = decideSome(t, &s, cs, old, src)
 			which.ApprovedOnly = true
+			for k := range cs.Files {
+				for _, h := range cs.Files[k].Hunks {
+					if h.Part != nil || h.Edit != "" {
+						inPart++
+					}
+				}
+			}
 		}
 		var patch bytes.Buffer
 		if err := Patch(&patch, cs, src.all, which); err != nil {
@@ -168,6 +187,9 @@ func TestPatchGivesTheWorkspacesBytesWithGitApply(t *testing.T) {
 		}
 		compare(t, read(t, dir), old)
 	}
+	if renamed < 20 || inPart < 20 {
+		t.Errorf("got %d renames and %d hunks in part, want tens: the test does not test", renamed, inPart)
+	}
 }
 
 // decideSome decides units at random and gives the tree that results.
@@ -179,23 +201,35 @@ func decideSome(t *testing.T, s *seq, cs *ChangeSet, old tree, src *memSource) t
 	}
 	for i := range cs.Files {
 		f := &cs.Files[i]
-		for _, id := range f.UnitIDs() {
-			f.setVerdict(id, pick(s, Approved, Approved, Rejected))
+		edits := map[Blob]string{}
+		decideAtRandom(t, s, f, edits)
+		for b, text := range edits {
+			src.blobs[b] = []byte(text)
 		}
-		e, content, _, err := Result(f, []byte(old[f.Path].data))
+		todo, err := Outcomes(f, src.all)
+		var join *JoinError
+		if errors.As(err, &join) {
+			for _, id := range f.UnitIDs() {
+				f.Decide(id, Decision{Verdict: Approved})
+			}
+			todo, err = Outcomes(f, src.all)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e.Blob != "" {
-			content = src.blobs[e.Blob]
-		}
-		switch e.Kind {
-		case KindAbsent:
-			delete(want, f.Path)
-		case KindSymlink:
-			want[f.Path] = node{data: e.Target, link: true}
-		case KindFile:
-			want[f.Path] = node{data: string(content), exec: e.Exec}
+		for _, o := range todo {
+			content := o.Content
+			if o.Want.Blob != "" {
+				content = src.blobs[o.Want.Blob]
+			}
+			switch o.Want.Kind {
+			case KindAbsent:
+				delete(want, o.Path)
+			case KindSymlink:
+				want[o.Path] = node{data: o.Want.Target, link: true}
+			case KindFile:
+				want[o.Path] = node{data: string(content), exec: o.Want.Exec}
+			}
 		}
 	}
 	return want
@@ -278,6 +312,9 @@ func TestPatchOfAFileThatBecameAFolder(t *testing.T) {
 		{tree{"a/b": text("y\n")}, tree{"a": text("x\n")}},
 		{tree{"a/b": text("y\n")}, tree{"a": {data: "c", link: true}}},
 		{tree{"a": {data: "c", link: true}}, tree{"a/b": text("y\n")}},
+		{tree{"a": text("moved\n")}, tree{"a/b": text("moved\n")}},
+		{tree{"a/b": text("moved\n")}, tree{"a": text("moved\n")}},
+		{tree{"b": text("one\n"), "a": text("two\n")}, tree{"a/x": text("one\n"), "b/x": text("two\n")}},
 	} {
 		src := newSource(c.old, c.new)
 		var patch bytes.Buffer

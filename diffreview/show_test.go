@@ -2,6 +2,10 @@ package diffreview
 
 import (
 	"bytes"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -36,75 +40,16 @@ func TestWriteJSON(t *testing.T) {
 	}
 	cs.Files = cs.Files[:2]
 	cs.Files[0].Hunks[0].Decision = Approved
-	cs.Files[0].WholeDecision = Approved
+	cs.Files[0].WholeMark.Decision = Approved
 	var b bytes.Buffer
-	if err := WriteJSON(&b, cs); err != nil {
+	if err := WriteJSON(&b, cs, &Decisions{}); err != nil {
 		t.Fatal(err)
 	}
-	const want = `{
-  "session": "s1",
-  "repo": "/src/app",
-  "files": [
-    {
-      "path": "a.go",
-      "old_path": "",
-      "status": "modified",
-      "binary": false,
-      "old_mode": "100644",
-      "new_mode": "100644",
-      "added": 1,
-      "removed": 1,
-      "risks": [],
-      "decision": "approved",
-      "whole": "w",
-      "hunks": [
-        {
-          "id": "h",
-          "old_start": 2,
-          "old_lines": 7,
-          "new_start": 2,
-          "new_lines": 7,
-          "decision": "approved"
-        }
-      ]
-    },
-    {
-      "path": "link",
-      "old_path": "",
-      "status": "added",
-      "binary": false,
-      "old_mode": "",
-      "new_mode": "120000",
-      "added": 0,
-      "removed": 0,
-      "risks": [],
-      "decision": "undecided",
-      "whole": "w",
-      "hunks": []
-    }
-  ],
-  "ignored_changes": {
-    "count": 2,
-    "paths": [
-      "dist/a",
-      "dist/` + "\ufffd" + `"
-    ],
-    "paths_b64": [
-      "ZGlzdC9h",
-      "ZGlzdC//"
-    ],
-    "truncated": false
-  },
-  "left_out": [
-    {
-      "path": "run/pipe",
-      "reason": "named pipe",
-      "size": 0
-    }
-  ]
-}
-`
-	if b.String() != want {
+	want, err := os.ReadFile("testdata/changeset.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != string(want) {
 		t.Errorf("got %s, want %s", b.String(), want)
 	}
 }
@@ -124,5 +69,46 @@ func TestWriteStat(t *testing.T) {
 `
 	if b.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+// TestJSONIsDocumented: every field that can be printed is named on the page.
+func TestJSONIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../docs/json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, ok := strings.Cut(string(page), "## `diff --json`")
+	if !ok {
+		t.Fatal("docs/json.md has no section on diff --json")
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	known := map[string]bool{"path_b64": true} // of every path, said once at the top
+	for _, w := range regexp.MustCompile(`[a-z][a-z0-9_]*`).FindAllString(section, -1) {
+		known[w] = true
+	}
+	fields := 0
+	var walk func(reflect.Type)
+	walk = func(v reflect.Type) {
+		switch {
+		case v.Kind() == reflect.Pointer || v.Kind() == reflect.Slice:
+			walk(v.Elem())
+		case v.Kind() == reflect.Struct && v != reflect.TypeFor[time.Time]():
+			for i := range v.NumField() {
+				f := v.Field(i)
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if name != "" {
+					fields++
+				}
+				if name != "" && !known[name] {
+					t.Errorf("%s.%s is printed as %q, and docs/json.md does not say so", v.Name(), f.Name, name)
+				}
+				walk(f.Type)
+			}
+		}
+	}
+	walk(reflect.TypeFor[jsonSet]())
+	if fields < 50 {
+		t.Errorf("got %d fields, want them all: the test does not test", fields)
 	}
 }

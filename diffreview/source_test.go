@@ -54,7 +54,7 @@ func (s *memSource) Changes() []Change {
 	}
 	var out []Change
 	for _, p := range slices.Sorted(maps.Keys(paths)) {
-		if c := (Change{p, s.entry(s.old, p), s.entry(s.new, p)}); c.Old != c.New {
+		if c := (Change{Path: p, Old: s.entry(s.old, p), New: s.entry(s.new, p)}); c.Old != c.New {
 			out = append(out, c)
 		}
 	}
@@ -74,7 +74,7 @@ func (s *memSource) Content(b Blob, limit int64) ([]byte, error) {
 
 func (s *memSource) all(b Blob) ([]byte, error) { return s.Content(b, 1<<40) }
 
-func build(t *testing.T, s *memSource) *ChangeSet {
+func build(t *testing.T, s Source) *ChangeSet {
 	t.Helper()
 	cs, err := Build(context.Background(), s, Options{})
 	if err != nil {

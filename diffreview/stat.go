@@ -22,7 +22,7 @@ func WriteStat(w io.Writer, cs *ChangeSet, width int) error {
 		f := &cs.Files[i]
 		added, removed = added+f.Added, removed+f.Removed
 		most = max(most, f.Added+f.Removed)
-		rows[i].name = cutLeft(SafeName(f.Path), width/2)
+		rows[i].name = statName(f, width/2)
 		rows[i].count = statCount(f)
 		nameLen = max(nameLen, utf8.RuneCountInString(rows[i].name))
 		countLen = max(countLen, len(rows[i].count))
@@ -41,16 +41,41 @@ func WriteStat(w io.Writer, cs *ChangeSet, width int) error {
 	return err
 }
 
+// statName is the file's name, of a rename both as "old => new", in n columns.
+func statName(f *File, n int) string {
+	safe := func(p string, n int) string {
+		s := SafeName(p)
+		if strings.Contains(p, " => ") && s[0] != '"' { // else it would read as a rename
+			s = `"` + s + `"`
+		}
+		return cutLeft(s, n)
+	}
+	if f.OldPath == "" {
+		return safe(f.Path, n)
+	}
+	return safe(f.OldPath, n/2-2) + " => " + safe(f.Path, n/2-2)
+}
+
 func statCount(f *File) string {
+	mode := "mode " + f.Old.Mode() + " -> " + f.New.Mode()
 	switch {
 	case f.Status == ModeOnly:
-		return "mode " + f.Old.Mode() + " -> " + f.New.Mode()
+		return mode
 	case f.Old.Kind == KindSymlink || f.New.Kind == KindSymlink:
 		return "link"
+	case f.Binary && f.Unshown != "binary":
+		return fmt.Sprintf("NOT SHOWN %d -> %d bytes", f.Old.Size, f.New.Size)
 	case f.Binary:
 		return fmt.Sprintf("Bin %d -> %d bytes", f.Old.Size, f.New.Size)
 	}
-	return fmt.Sprint(f.Added + f.Removed)
+	out := fmt.Sprint(f.Added + f.Removed)
+	if f.Ends > 0 {
+		out += ", endings " + f.EndsFrom + " -> " + f.EndsTo
+	}
+	if f.Old.Kind == f.New.Kind && f.Old.Exec != f.New.Exec {
+		out += ", " + mode
+	}
+	return out
 }
 
 // scale gives how much of room n takes when most fills it; what is there shows.

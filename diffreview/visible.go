@@ -42,9 +42,14 @@ func Visible(b []byte) []Span {
 	body := len(bytes.TrimRight(b, " \t\r"))
 	var out []Span
 	combining := 0
+	before := rune(0)
 	for i := 0; i < len(b); {
 		r, n := utf8.DecodeRune(b[i:])
 		kind, text := spanOf(r, n, b[i])
+		if (r == 0xfe0e || r == 0xfe0f) && !takesSelector(before, b[i+n:]) {
+			kind, text = Invisible, codePoint(r)
+		}
+		before = r
 		if unicode.In(r, unicode.Mn, unicode.Me) {
 			if combining++; kind == Plain && (combining > maxCombining || i == 0) {
 				kind, text = Invisible, codePoint(r)
@@ -68,6 +73,7 @@ func Visible(b []byte) []Span {
 			out[k].Raw = b[i-len(out[k].Raw) : end]
 			if end > i {
 				combining = 0
+				before = rune(b[end-1])
 			}
 			i = end
 		}
@@ -84,6 +90,16 @@ func Visible(b []byte) []Span {
 		}
 	}
 	return out
+}
+
+// takesSelector says whether one of the two selectors of text and emoji does
+// anything between a character and what follows. Behind a letter it is drawn as
+// nothing: two words would look the same and not be.
+func takesSelector(before rune, rest []byte) bool {
+	if before < 0xa0 { // keycaps
+		return (before == '#' || before == '*' || before >= '0' && before <= '9') && bytes.HasPrefix(rest, []byte("\u20e3"))
+	}
+	return !unicode.In(before, unicode.L, unicode.M)
 }
 
 // plainLen is the length of the printable ASCII at the start of b.

@@ -33,6 +33,9 @@ func TestVisibleMarksWhatATerminalWouldObeyOrHide(t *testing.T) {
 		{"e" + strings.Repeat("\u0301", 6), "e" + strings.Repeat("\u0301", 4) + "I[<U+0301>]I[<U+0301>]"},
 		{"\u0301", "I[<U+0301>]"},
 		{"\ufffd", "\ufffd"},
+		{"adm\ufe0fin1\ufe0f", "admI[<U+FE0F>]in1I[<U+FE0F>]"},
+		{"é\ufe0e", "éI[<U+FE0E>]"},
+		{"1\ufe0f\u20e3 \u2764\ufe0f\ufe0f", "1\ufe0f\u20e3 \u2764\ufe0fI[<U+FE0F>]"},
 		{"a\nb", "aC[␊]b"},
 	} {
 		got := ""

@@ -17,8 +17,14 @@ import (
 	"fumehood/isolate/plan"
 )
 
+var errNoProc = errors.New("it is no file system of the kernel's processes")
+
 // lookHost finds what the plan needs to know of this machine.
 func lookHost() (plan.Host, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs("/proc", &st); err != nil || st.Type != unix.PROC_SUPER_MAGIC {
+		return plan.Host{}, &layer.Error{Layer: layer.Namespaces, Op: "look at /proc", Err: errors.Join(err, errNoProc), Hint: hintProc}
+	}
 	abi, err := ll.LandlockGetABIVersion()
 	if err != nil {
 		return plan.Host{}, hinted(&layer.Error{Layer: layer.Landlock, Op: "ask for the ABI", Err: err})
@@ -43,12 +49,39 @@ func lookHost() (plan.Host, error) {
 			h.EtcFolders = append(h.EtcFolders, plan.Entry{Name: name})
 		}
 	}
+	for _, name := range plan.Bundles() {
+		if st, err := os.Lstat("/etc/" + name); err == nil && st.Mode().IsRegular() {
+			h.Bundles = append(h.Bundles, name)
+		}
+	}
 	for _, name := range plan.ProcMasks() {
 		if _, err := os.Lstat("/proc/" + name); err == nil {
 			h.ProcFiles = append(h.ProcFiles, name)
 		}
 	}
 	return h, nil
+}
+
+// idsMapped refuses the ids of a session that this process's user namespace does
+// not have: who is root in a namespace of one id is nobody's root.
+func idsMapped(uid, gid int) error {
+	for file, id := range map[string]int{"/proc/self/uid_map": uid, "/proc/self/gid_map": gid} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // there is no /proc, which is said next
+		}
+		mapped := false
+		for line := range strings.Lines(string(text)) {
+			var inside, outside, size int
+			if n, _ := fmt.Sscan(line, &inside, &outside, &size); n == 3 && id >= inside && id-inside < size {
+				mapped = true
+			}
+		}
+		if !mapped {
+			return &layer.Error{Layer: layer.Namespaces, Op: fmt.Sprintf("run as %d:%d", uid, gid), Err: fmt.Errorf("%d is not in %s", id, file), Hint: hintMaps}
+		}
+	}
+	return nil
 }
 
 func lookTop(name string) (plan.Entry, bool, error) {
@@ -130,7 +163,7 @@ func (l *launch) place(m Mount) (plan.Place, error) {
 		fd, err = unix.OpenTree(unix.AT_FDCWD, m.Host, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	}
 	if err != nil {
-		return p, &layer.Error{Layer: layer.Namespaces, Op: fmt.Sprintf("open_tree %q", m.Host), Err: err}
+		return p, hinted(&layer.Error{Layer: layer.Namespaces, Op: fmt.Sprintf("open_tree %q", m.Host), Err: err})
 	}
 	p.FD = plan.FDMounts + len(l.mounts)
 	l.mounts = append(l.mounts, os.NewFile(uintptr(fd), m.Host))
@@ -206,8 +239,11 @@ func seeCanary(spec Spec, nonce string) (allowed, denied bool, err error) {
 	if err != nil {
 		return false, false, fmt.Errorf("look at the canary: %w", err)
 	}
-	if allowed {
-		if err := os.Remove(path.Join(spec.Canary, "allowed", nonce)); err != nil {
+	for dir, made := range map[string]bool{"allowed": allowed, "denied": denied} {
+		if !made {
+			continue
+		}
+		if err := os.Remove(path.Join(spec.Canary, dir, nonce)); err != nil {
 			return false, false, fmt.Errorf("take the canary away: %w", err)
 		}
 	}

@@ -223,7 +223,7 @@ func supervise() {
 		fmt.Println("spec:", err)
 		os.Exit(2)
 	}
-	s, err := isolate.Start(context.Background(), sp)
+	s, err := startLess(context.Background(), sp, os.Getenv("TEST_WITHOUT"))
 	if err != nil {
 		fmt.Println("start:", err)
 		os.Exit(125)
@@ -239,9 +239,9 @@ func supervise() {
 
 // supervised starts a supervisor of its own with a script inside, and returns
 // it with the processes of its sandbox.
-func supervised(t *testing.T, script string) (sup *os.Process, pids []int) {
+func supervised(t *testing.T, script string, more ...string) (sup *os.Process, pids []int) {
 	t.Helper()
-	cmd := testkit.RunInSubprocess(t, "supervise", specEnv(t, spec(t)), "TEST_SCRIPT="+script)
+	cmd := testkit.RunInSubprocess(t, "supervise", append(more, specEnv(t, spec(t)), "TEST_SCRIPT="+script)...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

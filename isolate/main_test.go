@@ -34,7 +34,7 @@ func spec(t testing.TB) isolate.Spec {
 		Home:      isolate.Mount{Host: testkit.Folder(t, "home"), Inside: isolate.HomeInside},
 		Canary:    testkit.Folder(t, "canary"),
 		UID:       uid, GID: gid, User: "someone",
-		Processes: 512, DataBytes: 2 << 30, TmpBytes: 64 << 20,
+		Processes: 512, DataBytes: 2 << 30, TmpBytes: 64 << 20, Egress: true,
 	}
 }
 

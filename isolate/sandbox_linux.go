@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fumehood/isolate/limits"
+	"fumehood/isolate/meter"
 	"fumehood/isolate/plan"
 	"fumehood/isolate/wire"
 )
@@ -23,15 +24,19 @@ const (
 // Sandbox is the walls around one session's processes. Its methods may be
 // called from several goroutines.
 type Sandbox struct {
-	spec  Spec
-	plan  *plan.Plan
-	cmd   *exec.Cmd
-	ctl   *wire.Conn
-	spawn *wire.Conn
-	facts Facts
-	null  *os.File      // /dev/null, which the caller may not be able to open later
-	done  chan struct{} // closed when PID 1 was reaped
-	wg    sync.WaitGroup
+	spec   Spec
+	plan   *plan.Plan
+	cmd    *exec.Cmd
+	ctl    *wire.Conn
+	spawn  *wire.Conn
+	facts  Facts
+	group  *grouped      // nil when it has none
+	gauge  *gauge        // nil when nothing is metered
+	disk   uint64        // the device of the workspace
+	egress []int         // the sockets of Spec.Egress, until Egress gives them away
+	null   *os.File      // /dev/null, which the caller may not be able to open later
+	done   chan struct{} // closed when PID 1 was reaped
+	wg     sync.WaitGroup
 
 	answers chan plan.FromStage // of PID 1, to whoever pauses
 
@@ -39,6 +44,8 @@ type Sandbox struct {
 	// may happen during the other.
 	gate   chan struct{}
 	pauses int // guarded by gate
+
+	egressOnce sync.Once
 
 	mu     sync.Mutex
 	procs  map[uint64]*Process // those not ended
@@ -54,7 +61,9 @@ func (s *Sandbox) run() {
 	s.wg.Go(s.beat)
 	go func() {
 		<-s.done
-		_ = s.closeConns() // unblocks the readers
+		_ = s.closeConns()  // unblocks the readers
+		_ = s.removeGroup() // Kill tells; else the next session's start removes it
+		s.stopGauge()       // after it: a meter that is in the scope keeps the group
 		s.wg.Wait()
 		s.endAll()
 	}()
@@ -62,6 +71,7 @@ func (s *Sandbox) run() {
 
 func (s *Sandbox) closeConns() error {
 	err := errors.Join(s.ctl.Close(), s.spawn.Close())
+	s.egressOnce.Do(func() { closeFDs(s.egress...) })
 	if s.null != nil {
 		err = errors.Join(err, s.null.Close())
 	}
@@ -97,6 +107,11 @@ func (s *Sandbox) Kill() error {
 
 // closeQuietly closes the sockets of a sandbox that may never have run.
 func (s *Sandbox) closeQuietly() error {
+	err := s.removeGroup()
+	s.stopGauge() // as in run
+	if err != nil {
+		return err
+	}
 	if err := s.closeConns(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
@@ -104,14 +119,30 @@ func (s *Sandbox) closeQuietly() error {
 }
 
 // Usage is what the processes inside use now, PID 1 and spawner included, read
-// from the host's /proc. RSS counts a shared page once for each process, and
-// adds what memfds and the sandbox's tmpfs hold.
+// from the host's /proc. Where Spec.Metered asks for it a process of its own
+// does that, so that the caller may confine itself; else what the caller may
+// not look into is left out. Over says that memory, weighed as limits.Judge
+// does, is over Spec.TreeBytes.
 func (s *Sandbox) Usage() (Usage, error) {
-	t, err := limits.Take(s.PID())
+	v, err := s.look()
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage: %w", err)
 	}
-	return Usage{Processes: t.Threads, RSS: t.Total(), CPU: t.CPU}, nil
+	return Usage{Processes: v.Threads, RSS: v.Used, CPU: v.CPU, Work: v.Work, Deleted: v.Deleted, Over: v.Over}, nil
+}
+
+// Work is the Work of Usage alone, for little.
+func (s *Sandbox) Work() (int64, error) { return limits.Work(s.PID()) }
+
+func (s *Sandbox) look() (limits.Verdict, error) {
+	ask := meter.Ask{Root: s.PID(), Limit: s.spec.TreeBytes, Disk: s.disk}
+	if s.group != nil {
+		ask.Limit = 0 // the kernel's, and exact
+	}
+	if s.gauge != nil {
+		return s.gauge.ask(ask)
+	}
+	return new(limits.Judge).Look(ask.Root, ask.Limit, ask.Disk)
 }
 
 // beat tells PID 1 that this process is alive and not only not stopped.

@@ -1,7 +1,6 @@
 package isolate
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -19,7 +18,16 @@ import (
 type verifier struct {
 	first int
 	plan  *plan.Plan
-	facts Facts
+	cpus  []int    // that it was bound to; nil is not
+	group *grouped // nil when it has none
+	// ungrouped is why it has none.
+	ungrouped string
+	facts     Facts
+	// part is what was left out, and whole the plan that has it.
+	part  Part
+	whole *plan.Plan
+	// planted is readable to its end once PID 1 and what it started closed it.
+	planted *os.File
 }
 
 // spawnerClosed looks at what is closed when the spawner has reported.
@@ -31,8 +39,13 @@ func (v *verifier) spawnerClosed(inside int) error {
 	return v.see(
 		look{layer.Namespaces, func() (Facts, error) { return namespaceFacts("PID 1", v.first) }},
 		look{layer.Namespaces, func() (Facts, error) { return namespaceFacts("spawner", spawner) }},
-		look{layer.Limits, func() (Facts, error) { return limitFacts(spawner, v.plan.Limits) }},
+		look{layer.Limits, func() (Facts, error) { return limitFacts(spawner, v.whole.Limits) }},
+		look{layer.Limits, func() (Facts, error) { return cpuFacts(v.first, spawner, v.cpus) }},
+		look{layer.Limits, func() (Facts, error) { return cgroupFacts(v.first, v.group, v.ungrouped) }},
+		look{layer.Limits, func() (Facts, error) { return oomFacts(spawner) }},
 		look{layer.Identity, func() (Facts, error) { return statusFacts("spawner", spawner, []int{spawner}) }},
+		look{layer.Identity, func() (Facts, error) { return gidFacts(spawner) }},
+		look{layer.Namespaces, func() (Facts, error) { return programFacts(spawner) }},
 	)
 }
 
@@ -43,7 +56,8 @@ func (v *verifier) firstClosed() error {
 		return notSeen(layer.Identity, err)
 	}
 	return v.see(
-		look{layer.Namespaces, func() (Facts, error) { return mountFacts(v.first, v.plan) }},
+		look{layer.Namespaces, func() (Facts, error) { return mountFacts(v.first, v.plan, v.whole) }},
+		look{layer.Identity, func() (Facts, error) { return firstFacts(v.first, v.planted) }},
 		look{layer.Identity, func() (Facts, error) { return statusFacts("PID 1", v.first, threads) }},
 	)
 }
@@ -62,10 +76,13 @@ func (v *verifier) see(looks ...look) error {
 		}
 		v.facts = append(v.facts, facts...)
 		for _, f := range facts {
-			if !f.OK {
+			if err := v.missing(f); err != nil {
+				return err
+			}
+			if !f.OK && !v.excused(f) {
 				return &layer.Error{
 					Layer: f.Layer, Op: "look from outside",
-					Err: fmt.Errorf("%s is %q by %s", f.What, f.Value, f.Source),
+					Err: fmt.Errorf("%s is %q by %s", f.What, f.Value, f.Source), Hint: hintLie,
 				}
 			}
 		}
@@ -74,7 +91,7 @@ func (v *verifier) see(looks ...look) error {
 }
 
 func notSeen(l layer.Name, err error) error {
-	return &layer.Error{Layer: l, Op: "look from outside", Err: err}
+	return hinted(&layer.Error{Layer: l, Op: "look from outside", Err: err})
 }
 
 // findSpawner is the one child of PID 1, with the number inside that was told.
@@ -117,21 +134,31 @@ func namespaceFacts(name string, pid int) (Facts, error) {
 	return out, nil
 }
 
-func mountFacts(pid int, p *plan.Plan) (Facts, error) {
+func mountFacts(pid int, p, whole *plan.Plan) (Facts, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	if err != nil {
 		return nil, err
 	}
-	want := plan.Expected(p.Steps)
-	diffs := plan.Compare(want, string(text))
-	f := layer.Fact{
-		Layer: layer.Namespaces, What: "mounts", Value: fmt.Sprintf("%d, as planned", len(want)),
-		Source: "/proc/PID/mountinfo", OK: len(diffs) == 0,
+	host, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
 	}
-	if !f.OK {
-		f.Value = strings.Join(diffs, "; ")
+	fact := func(what string, want []plan.Mount) layer.Fact {
+		diffs := plan.Compare(want, string(text), string(host))
+		f := layer.Fact{
+			Layer: layer.Namespaces, What: what, Value: fmt.Sprintf("%d, as planned", len(want)),
+			Source: "/proc/PID/mountinfo", OK: len(diffs) == 0,
+		}
+		if !f.OK {
+			f.Value = strings.Join(diffs, "; ")
+		}
+		return f
 	}
-	return Facts{f}, nil
+	out := Facts{fact("mounts", p.Mounts())}
+	if p != whole {
+		out = append(out, fact(wholeMounts, whole.Mounts()))
+	}
+	return out, nil
 }
 
 // statusFacts reads each thread of tids. Of PID 1 that is every one, since they
@@ -153,7 +180,7 @@ func statusFacts(name string, pid int, tids []int) (Facts, error) {
 	read := 0
 	for _, tid := range tids {
 		st, err := readStatus(pid, tid)
-		if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
+		if gone(err) {
 			continue // the thread that started the spawner ends by itself
 		}
 		if err != nil {
@@ -233,9 +260,12 @@ func limitFacts(spawner int, l plan.Limits) (Facts, error) {
 		if l.OpenFiles > 0 {
 			check("Max open files", l.OpenFiles)
 		}
+		if l.FileSize > 0 {
+			check("Max file size", l.FileSize)
+		}
 	}
 	want := 1
-	for _, v := range []uint64{l.Processes, l.Data, l.OpenFiles} {
+	for _, v := range []uint64{l.Processes, l.Data, l.OpenFiles, l.FileSize} {
 		if v > 0 {
 			want++
 		}
@@ -248,7 +278,7 @@ func limitFacts(spawner int, l plan.Limits) (Facts, error) {
 
 // checkCanary proves Landlock, for which /proc has no field: on the host must
 // be what it grants and must not be what it alone refuses.
-func checkCanary(spec Spec, p *plan.Plan, told plan.CanaryTold) (Facts, error) {
+func checkCanary(spec Spec, p *plan.Plan, told plan.CanaryTold, knocked int) (Facts, error) {
 	allowed, denied, err := seeCanary(spec, p.Nonce)
 	if err != nil {
 		return nil, notSeen(layer.Landlock, err)
@@ -256,14 +286,27 @@ func checkCanary(spec Spec, p *plan.Plan, told plan.CanaryTold) (Facts, error) {
 	if !allowed {
 		return nil, notSeen(layer.Landlock, fmt.Errorf("the canary did not do what is granted: %w", syscall.Errno(told.Allowed)))
 	}
+	made := "not made"
 	if denied {
-		return nil, notSeen(layer.Landlock, errors.New("the canary did what is not granted: Landlock is not in force"))
+		made = "made: Landlock is not in force"
 	}
-	return Facts{
+	out := Facts{
 		{Layer: layer.Landlock, What: "a granted file", Value: "made", Source: "canary on the host", OK: true},
-		{Layer: layer.Landlock, What: "a file not granted", Value: "not made", Source: "canary on the host", OK: told.Denied == int(syscall.EACCES)},
+		{Layer: layer.Landlock, What: notGranted, Value: made, Source: "canary on the host", OK: !denied && told.Denied == int(syscall.EACCES)},
 		{Layer: layer.Landlock, What: "ABI", Value: strconv.Itoa(p.Landlock.ABI), Source: "kernel", OK: true},
-	}, nil
+	}
+	if p.Landlock.Scoped == 0 {
+		return out, nil
+	}
+	came, err := readable(knocked, 0)
+	if err != nil {
+		return nil, notSeen(layer.Landlock, err)
+	}
+	f := layer.Fact{Layer: layer.Landlock, What: outsideSocket, Value: "not reached", Source: "its queue", OK: !came}
+	if came {
+		f.Value = "reached"
+	}
+	return append(out, f), nil
 }
 
 func readStatus(pid, tid int) (map[string]string, error) {

@@ -51,7 +51,7 @@ func TestHostFilesAreAbsent(t *testing.T) {
 	}
 	sh(t, s, "ls /").must(t, strings.Join(rootEntries(), "\n"))
 	sh(t, s, "ls /home /tmp /var/tmp /dev/shm /run /fumehood /fumehood/canary").must(t,
-		"/dev/shm:\n\n/fumehood:\ncanary\nempty\nhome\nspawner\n\n/fumehood/canary:\n\n/home:\nsomeone\n\n/run:\n\n/tmp:\n\n/var/tmp:")
+		"/dev/shm:\n\n/fumehood:\ncanary\ncovered\nempty\nhome\nspawner\n\n/fumehood/canary:\n\n/home:\nsomeone\n\n/run:\n\n/tmp:\n\n/var/tmp:")
 }
 
 // rootEntries is what of this machine's root may show, and what is ours.
@@ -86,9 +86,12 @@ func TestNothingCanBeWrittenButWhatIsTheSessions(t *testing.T) {
 		}
 	}
 	covered := 0
-	for _, file := range []string{"/proc/sysrq-trigger", "/proc/kcore", "/proc/keys", "/proc/timer_list"} {
+	for _, file := range []string{"/proc/sysrq-trigger", "/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kallsyms"} {
 		if _, err := os.Stat(file); err == nil {
-			sh(t, s, "stat -c %t:%T "+file).must(t, "1:3") // the null device
+			sh(t, s, "stat -c %s:%a "+file).must(t, "0:0") // not the kernel's own
+			for _, how := range []string{"<", ">>"} {
+				sh(t, s, ": "+how+" "+file).mustFail(t, "ermission denied")
+			}
 			covered++
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"fumehood/diffreview"
 	"fumehood/diffreview/apply"
-	"fumehood/diffreview/linediff"
 	"fumehood/diffreview/risk"
 	"fumehood/session/store"
 	"fumehood/session/workspace"
@@ -22,7 +21,17 @@ type ApplyOptions struct {
 	Only          func(path string) bool
 	DryRun        bool // nothing is written and no decision recorded
 	SkipConflicts bool
-	Repo          string // re-points a session to where its repository is now
+	// Merge writes merges with the host's own changes, as far as no conflict is
+	// open; else each file that the host changed is a conflict.
+	Merge bool
+	// Plan, when not empty, is Applied.Plan of a dry run: nothing is written unless
+	// it would still be the same.
+	Plan string
+	Repo string // re-points a session to where its repository is now
+	// Ignored are pathspecs of paths that the baseline's rules ignore; without
+	// one no such path is approved or written.
+	Ignored []string
+	To      ApplyTo
 }
 
 func onlyText(only func(string) bool) string {
@@ -70,11 +79,15 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if err := knownRules(o.AcceptRisk); err != nil {
 		return Applied{}, err
 	}
-	r, err := h.Review(ctx, d, o.All)
+	r, err := h.Review(ctx, d, o.All, o.Ignored...)
 	if err != nil {
 		return Applied{}, err
 	}
-	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	narrow := onlyText(o.Only)
+	if o.Only, err = withoutIgnored(r.Set, o); err != nil {
+		return Applied{}, err
+	}
+	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
 	if o.All {
 		skipped, err := h.approveAll(d, r, o)
 		if err != nil {
@@ -93,20 +106,35 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	}
 	out.Skipped = append(out.Skipped, without(skipped, out.Skipped)...)
 	if len(targets) == 0 {
-		return out, fmt.Errorf("nothing %sis approved; %w", onlyText(o.Only), ErrNothing)
+		return out, fmt.Errorf("nothing %sis approved; %w", narrow, ErrNothing)
+	}
+	switch {
+	case o.To.Branch != "":
+		return h.toBranch(ctx, d, r, o, targets, out)
+	case o.To.Patch != "":
+		return h.toPatch(d, r, o, targets, out)
 	}
 	ao, err := h.applyOptions(ctx, d, r, o)
 	if err != nil {
 		return out, err
 	}
-	res, err := apply.Apply(ctx, ao, targets)
+	out.MovedOn = h.movedOn(ctx, r, o)
+	plan, err := planOf(ctx, ao, r, o, targets)
+	if err != nil {
+		return out, err
+	}
+	if out.Plan = plan.hash(); o.Plan != "" && o.Plan != out.Plan {
+		return out, errStale
+	}
+	res, err := apply.Apply(ctx, ao, plan.targets)
+	plan.tell(&out, &res)
 	for _, p := range res.Applied {
 		if !slices.Contains(res.Written, p) {
 			out.Skipped = append(out.Skipped, PathWhy{p, "the repository has it already"})
 		}
 	}
 	res.Applied = res.Written
-	out.Changes = changesOf(targets, res.Written)
+	out.Changes = changesOf(plan.targets, res.Written)
 	h.fold(&out, res)
 	if err != nil {
 		return out, err
@@ -115,6 +143,8 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 		return out, ErrConflict
 	}
 	switch {
+	case len(plan.targets) == 0:
+		return out, fmt.Errorf("all that is approved is left out, as you chose; %w", ErrNothing)
 	case len(res.Written) == 0 && len(res.Conflicts)+len(res.Skipped) > 0:
 		return out, fmt.Errorf("all that is approved and not there yet is in conflict with the host; %w", ErrNothing)
 	case o.DryRun && len(res.Written) > 0:
@@ -124,8 +154,29 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	}
 	return out, d.AppendEvent(time.Now(), "applied", countOf(out.Applied), map[string]any{
 		"by": h.User, "tty": h.TTY, "apply": res.ID, "paths": out.Applied, "conflicts": out.Conflicts, "skipped": out.Skipped,
-		"targets": targets,
+		"targets": plan.targets, "merged": out.Merged, "resolutions": plan.used,
 	})
+}
+
+// withoutIgnored narrows an apply to what is not ignored or was asked for.
+func withoutIgnored(set *diffreview.ChangeSet, o ApplyOptions) (func(string) bool, error) {
+	asked := func(string) bool { return false }
+	if len(o.Ignored) > 0 {
+		var err error
+		if asked, err = Pathspec(o.Ignored); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]bool{}
+	for i := range set.Files {
+		if f := &set.Files[i]; f.Ignored && !asked(f.Path) {
+			out[f.Path] = true
+		}
+	}
+	if len(out) == 0 {
+		return o.Only, nil
+	}
+	return func(p string) bool { return !out[p] && (o.Only == nil || o.Only(p)) }, nil
 }
 
 // knownRules refuses a misspelt rule, which would accept nothing and say so only
@@ -179,7 +230,10 @@ func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, er
 	var skipped []PathWhy
 	mark := func(dec *diffreview.Decisions) error {
 		for _, s := range dec.ApproveAll(r.Set, o.AcceptRisk, o.Only, h.verdictBy(diffreview.Approved, "")) {
-			skipped = append(skipped, PathWhy{s.Path, s.Why})
+			// Once for all hunks of a file that one finding holds back.
+			if one := (PathWhy{s.Path, s.Why}); len(skipped) == 0 || skipped[len(skipped)-1] != one {
+				skipped = append(skipped, one)
+			}
 		}
 		dec.Fill(r.Set)
 		return nil
@@ -204,46 +258,31 @@ func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, er
 func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.Target, []PathWhy, error) {
 	var out []apply.Target
 	var skipped []PathWhy
+	content := func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 	for i := range r.Set.Files {
 		f := &r.Set.Files[i]
 		if only != nil && !only(f.Path) {
 			continue
 		}
-		switch f.Decision() {
-		case diffreview.Undecided:
-			if !partly(f) {
-				skipped = append(skipped, PathWhy{f.Path, "undecided"})
-				continue
-			}
-		case diffreview.Approved:
-		case diffreview.Rejected:
-			if !partly(f) {
-				skipped = append(skipped, PathWhy{f.Path, "rejected"})
-				continue
-			}
-		}
-		var base []byte
-		if f.Old.Kind == diffreview.KindFile && len(f.Hunks) > 0 {
-			b, err := r.Snap.Content(f.Old.Blob, linediff.MaxBytes)
-			if err != nil {
-				return nil, nil, fmt.Errorf("baseline of %s: %w", diffreview.SafeName(f.Path), err)
-			}
-			base = b
-		}
-		e, content, changed, err := diffreview.Result(f, base)
+		todo, err := diffreview.Outcomes(f, content)
 		if err != nil {
 			return nil, nil, fmt.Errorf("approved part of %s: %w", diffreview.SafeName(f.Path), err)
 		}
-		if !changed {
+		if len(todo) == 0 {
+			if why := notApproved(f); why != "" {
+				skipped = append(skipped, PathWhy{f.Path, why})
+			}
 			continue
 		}
-		if e.Kind == diffreview.KindFile && e.Blob == "" {
-			if e.Blob, err = r.Snap.PutBlob(content); err != nil {
-				return nil, nil, err
+		units := f.ApprovedUnits()
+		for _, o := range todo {
+			if o.Want.Kind == diffreview.KindFile && o.Want.Blob == "" {
+				if o.Want.Blob, err = r.Snap.PutBlob(o.Content); err != nil {
+					return nil, nil, err
+				}
 			}
-			e.Size = int64(len(content))
+			out = append(out, apply.Target{Path: o.Path, Base: o.Base, Want: o.Want, Units: units})
 		}
-		out = append(out, apply.Target{Path: f.Path, Base: f.Old, Want: e, Units: f.UnitIDs()})
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -251,17 +290,17 @@ func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.
 	return out, skipped, nil
 }
 
-// partly tells whether any unit of the file is approved.
-func partly(f *diffreview.File) bool {
-	if f.Whole != "" && f.WholeDecision == diffreview.Approved {
-		return true
+// notApproved says why nothing of a file is written, "" where that needs no
+// word.
+func notApproved(f *diffreview.File) string {
+	switch f.Decision() {
+	case diffreview.Undecided:
+		return "undecided"
+	case diffreview.Rejected, diffreview.Mixed:
+		return "rejected"
+	case diffreview.Approved:
 	}
-	for i := range f.Hunks {
-		if f.Hunks[i].Decision == diffreview.Approved {
-			return true
-		}
-	}
-	return false
+	return ""
 }
 
 func (h *Host) applyOptions(ctx context.Context, d store.Dir, r *Review, o ApplyOptions) (apply.Options, error) {
@@ -291,7 +330,10 @@ func (h *Host) Undo(ctx context.Context, d store.Dir, repo string) (Applied, err
 		return Applied{}, err
 	}
 	defer unlock()
-	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	if done, err := h.undoBranch(ctx, d, r, repo, &out); done || err != nil {
+		return out, err
+	}
 	ao, err := h.applyOptions(ctx, d, r, ApplyOptions{Repo: repo})
 	if err != nil {
 		return out, err

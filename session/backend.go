@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"sort"
+	"sync"
 	"time"
 
 	"fumehood/diffreview"
 	"fumehood/isolate"
 	"fumehood/isolate/policy"
+	"fumehood/session/baseline"
 	"fumehood/session/wire"
 )
 
@@ -16,6 +18,9 @@ import (
 type Client struct {
 	*Host
 	Repo string
+	// Ignored are pathspecs of ignored paths that reviews bring in as well.
+	Ignored []string
+	opened  sync.Map // IDs of sessions whose change set was shown here
 }
 
 // List gives the repository's sessions, or every one. Live ones are asked what
@@ -52,6 +57,9 @@ func (c *Client) Detail(ctx context.Context, id string) (Detail, error) {
 // Policies lists the policies that can be named.
 func (c *Client) Policies(context.Context) []string { return policy.Names(c.Config) }
 
+// Agents lists what can run by name.
+func (c *Client) Agents(context.Context) []AgentChoice { return c.AgentChoices() }
+
 // Preview says what a new session of the repository would be.
 func (c *Client) Preview(ctx context.Context, r Request) (Preview, error) {
 	r, err := c.fillIn(r)
@@ -84,7 +92,7 @@ func (c *Client) fillIn(r Request) (Request, error) {
 	if r.Agent == "command" || r.Agent == "" {
 		return r, errors.New("no command given")
 	}
-	argv, err := AgentCommand(r.Agent)
+	argv, err := c.AgentCommand(r.Agent, "", true)
 	r.Command = argv
 	return r, err
 }
@@ -109,6 +117,15 @@ func (c *Client) Frame(ctx context.Context, id string, since uint64, offset int)
 	return c.Host.Frame(ctx, c.Root.Dir(id), since, offset)
 }
 
+// ClipText gives what the inside wanted in the clipboard by its n-th request.
+func (c *Client) ClipText(ctx context.Context, id string, n int) (string, error) {
+	r, err := ask(ctx, c.Root.Dir(id), wire.Request{Op: wire.OpClip, Since: uint64(max(0, n))})
+	if err != nil {
+		return "", err
+	}
+	return r.Text, nil
+}
+
 // Keys presses keys in a session's terminal.
 func (c *Client) Keys(ctx context.Context, id string, keys []Key) error {
 	return c.Input(ctx, c.Root.Dir(id), keys, "", nil, nil)
@@ -129,39 +146,62 @@ func (c *Client) Resize(ctx context.Context, id string, size isolate.Size) error
 	return c.Input(ctx, c.Root.Dir(id), nil, "", nil, &size)
 }
 
-// ChangeSet gives the change set of the newest snapshot; fresh makes one.
-func (c *Client) ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, error) {
-	r, err := c.Review(ctx, c.Root.Dir(id), fresh)
+// ChangeSet gives the change set of the newest snapshot with its comments; fresh
+// makes one. It counts as shown to a person. The first time, a session that has
+// ended is shown by its last snapshot: nothing can have changed since, and taking
+// another would only be waited for.
+func (c *Client) ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, []diffreview.Comment, error) {
+	d := c.Root.Dir(id)
+	if _, again := c.opened.LoadOrStore(id, true); !again && fresh {
+		fresh = !c.isFinal(ctx, d)
+	}
+	r, err := c.Review(ctx, d, fresh, c.Ignored...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return r.Set, nil
+	return r.Set, r.Decisions.Comments, noteShown(d, r.Set)
 }
 
-// Decide records one verdict for units; paths are theirs, one each.
-func (c *Client) Decide(_ context.Context, id string, unitIDs, paths []string, v diffreview.Verdict) error {
-	if len(unitIDs) != len(paths) {
-		return errors.New("as many paths as units are needed")
-	}
-	units := make([]Unit, len(unitIDs))
-	for i := range unitIDs {
-		units[i] = Unit{unitIDs[i], paths[i]}
-	}
-	return c.Host.Decide(c.Root.Dir(id), units, v)
+// Decide records decisions, all or none.
+func (c *Client) Decide(_ context.Context, id string, choices []Choice) error {
+	return c.Host.Decide(c.Root.Dir(id), choices)
 }
 
-// PreviewApply says what an apply would write now, and writes nothing.
+// Comment records a comment, or takes one back: see Host.Comment.
+func (c *Client) Comment(_ context.Context, id string, what diffreview.Comment) (string, error) {
+	return c.Host.Comment(c.Root.Dir(id), what)
+}
+
+// Text gives a file's content out of the session's store, to show what is
+// between hunks or for a hunk to be edited.
+func (c *Client) Text(_ context.Context, id string, b diffreview.Blob) ([]byte, error) {
+	return baseline.NewBlobs(baselineDirs(c.Root.Dir(id)).BlobsDir()).Read(b, MaxContent)
+}
+
+// Merges gives the files that host and agent both changed: see Host.Merges.
+func (c *Client) Merges(ctx context.Context, id string) ([]Merge, error) {
+	return c.Host.Merges(ctx, c.Root.Dir(id), ApplyOptions{Ignored: c.Ignored})
+}
+
+// Resolve records what was chosen for conflicts, all or none.
+func (c *Client) Resolve(_ context.Context, id string, choices []ResolutionChoice) error {
+	return c.Host.Resolve(c.Root.Dir(id), choices)
+}
+
+// PreviewApply says what an apply would write now, merges among it, and writes
+// nothing.
 func (c *Client) PreviewApply(ctx context.Context, id string) (Applied, []string, error) {
-	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{DryRun: true})
+	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{DryRun: true, Merge: true, Ignored: c.Ignored})
 	if errors.Is(err, ErrNothing) || errors.Is(err, ErrConflict) {
 		err = nil
 	}
 	return a, a.Applied, err
 }
 
-// Apply writes what is approved to the host, all or nothing.
-func (c *Client) Apply(ctx context.Context, id string) (Applied, error) {
-	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{})
+// Apply writes what is approved to the host, all or nothing, and only what was
+// shown: plan is Applied.Plan of a preview.
+func (c *Client) Apply(ctx context.Context, id, plan string) (Applied, error) {
+	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{Merge: true, Plan: plan, Ignored: c.Ignored})
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNothing) {
 		err = nil // the lists say it
 	}

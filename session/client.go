@@ -74,8 +74,8 @@ func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) 
 			return r, err
 		}
 		switch q.Op {
-		case wire.OpStatus, wire.OpFrame, wire.OpSnapshot, wire.OpStop, wire.OpResize:
-		case wire.OpKeys, wire.OpPaste, wire.OpMouse, wire.OpAttach, wire.OpExec:
+		case wire.OpStatus, wire.OpFrame, wire.OpSnapshot, wire.OpStop, wire.OpResize, wire.OpClip, wire.OpMessage, wire.OpGoneOn:
+		case wire.OpKeys, wire.OpPaste, wire.OpMouse, wire.OpAttach, wire.OpExec, wire.OpAllow:
 			if waitGone(ctx, d, 3*time.Second) == nil {
 				return nil, ErrNotLive
 			}
@@ -142,6 +142,7 @@ type Streams struct {
 	Out    io.Writer // stdout, or the pty's bytes as they are (to be filtered by the caller)
 	Err    io.Writer
 	Notice func(string)        // one line for the user
+	Clip   func(wire.Clip)     // what the inside wanted in the clipboard; never while Out is written
 	Size   *isolate.Size       // for a terminal
 	Sizes  <-chan isolate.Size // later sizes
 	Sigs   <-chan unix.Signal  // passed on to the command
@@ -215,6 +216,14 @@ func follow(ctx context.Context, d store.Dir, q wire.Request, st Streams) (*wire
 		case wire.KindNotice:
 			if st.Notice != nil {
 				st.Notice(string(b))
+			}
+		case wire.KindClip:
+			var clip wire.Clip
+			if err := json.Unmarshal(b, &clip); err != nil {
+				return nil, fmt.Errorf("the supervisor's frame about the clipboard: %w", err)
+			}
+			if st.Clip != nil {
+				st.Clip(clip)
 			}
 		case wire.KindEnd:
 			var e wire.End

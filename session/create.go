@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"fumehood/diffreview"
 	"fumehood/internal/atomicfile"
 	"fumehood/isolate"
+	"fumehood/isolate/egress/account"
 	"fumehood/isolate/policy"
 	"fumehood/session/agent"
 	"fumehood/session/store"
@@ -28,14 +30,21 @@ type Prepared struct {
 	Policy    *policy.Policy
 	Selection *workspace.Selection
 	ReadOnly  []isolate.Mount
+	Caches    []policy.Cache   // can be written inside, in a layer of the session's own
 	ToolPath  []string         // folders to put into PATH
 	Seed      []policy.Place   // toolchain managers' settings, copied into the session's home
 	Refused   []policy.Refusal // folders of PATH that do not go in, and why
 	Offered   []string         // folders on PATH that do not go in by themselves
+	Agent     *agent.Profile   // nil for a plain command
+	// Repository is the repository's own policy, nil when it has none; Policy is
+	// then what comes of both. Widenings are what it asks for and does not have.
+	Repository *RepositoryPolicy
+	Widenings  []policy.Widening
 }
 
 // Prepare finds the repository and the policy and lists what would go in. It
-// refuses what a start would refuse, and writes nothing.
+// refuses what a start would refuse, and writes nothing. With an UnprovenError
+// all else is as it would be.
 func (h *Host) Prepare(ctx context.Context, req Request) (*Prepared, error) {
 	repo, err := workspace.Inspect(ctx, req.Repo, h.Home)
 	if err != nil {
@@ -44,12 +53,20 @@ func (h *Host) Prepare(ctx context.Context, req Request) (*Prepared, error) {
 	if err := h.refusePath(repo.Root); err != nil {
 		return nil, err
 	}
-	pol, _, err := policy.Find(req.Policy, h.Config)
+	prof, err := h.profileOf(req)
 	if err != nil {
 		return nil, err
 	}
-	if errs := policy.Check(pol); len(errs) > 0 {
-		return nil, errors.Join(errs...)
+	pol, err := policy.Pick(req.Policy, h.agentPolicy(prof), h.Config)
+	if err != nil {
+		return nil, err
+	}
+	own, err := h.repositoryPolicy(repo, pol)
+	if err != nil {
+		return nil, err
+	}
+	if own != nil {
+		pol = own.Merged
 	}
 	sel, err := workspace.Choose(ctx, repo, workspace.Options{
 		Include: include(pol), Exclude: pol.Filesystem.Exclude, History: pol.Filesystem.History,
@@ -57,8 +74,17 @@ func (h *Host) Prepare(ctx context.Context, req Request) (*Prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Prepared{Repo: repo, Policy: pol, Selection: sel}
-	return p, h.readOnly(p)
+	p := &Prepared{Repo: repo, Policy: pol, Selection: sel, Agent: prof, Repository: own}
+	if own != nil {
+		p.Widenings = own.refused()
+	}
+	if err := h.readOnly(p); err != nil || req.Proving {
+		return p, err
+	}
+	if err := h.canRun(prof, p); err != nil {
+		return p, err
+	}
+	return p, own.explain(h.proven(pol))
 }
 
 // refusePath refuses repositories whose own path can't be given inside.
@@ -93,7 +119,7 @@ func (h *Host) Create(ctx context.Context, req Request, progress Progress) (stri
 	err = h.fill(ctx, d, p, req, progress)
 	unlock()
 	if err == nil {
-		err = h.launch(ctx, d)
+		err = h.launchWith(ctx, d, p.Policy, req.Stand)
 	}
 	if err != nil {
 		if rmErr := workspace.Remove(string(d)); rmErr != nil {
@@ -111,8 +137,15 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 	if h.UID == 0 {
 		own = &workspace.Owner{UID: uid, GID: gid}
 	}
-	if err := h.seedHome(d.Home(), own, p, req.Agent); err != nil {
+	mark, err := account.Random(account.MarkLen)
+	if err != nil {
+		return err
+	}
+	if err := h.seedHome(d.Home(), own, p, mark); err != nil {
 		return fmt.Errorf("make the session's home: %w", err)
+	}
+	if err := prepareCaches(d, p.Caches, uid, gid); err != nil {
+		return err
 	}
 	copied, err := workspace.CopyIn(ctx, p.Repo, p.Selection, workspace.Target{Dirs: baselineDirs(d), Own: own, Progress: workspace.Progress(progress)})
 	if err != nil {
@@ -147,7 +180,7 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 		Files:        len(copied.Entries), Bytes: copied.Bytes,
 		PolicyName: p.Policy.Name, PolicyHash: policy.Hash(p.Policy),
 		Agent: req.Agent, UID: uid, GID: gid, User: user,
-		Command: req.Command, TTY: req.TTY, State: StatePreparing, Created: time.Now().UTC(),
+		Mark: mark, Command: req.Command, TTY: req.TTY, State: StatePreparing, Created: time.Now().UTC(),
 	}
 	if p.Repo.Git {
 		for _, f := range p.Selection.Files {
@@ -156,14 +189,14 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 			}
 		}
 	}
-	rec.Notes = notes(p.Selection, leftOut, copied)
+	rec.Notes = slices.Concat(notes(p.Selection, leftOut, copied), p.Repository.notes(), h.agentNotes(p.Agent, p.Policy))
 	if err := d.SaveRecord(rec); err != nil {
 		return err
 	}
-	if err := d.AppendEvent(time.Now(), "created", "copied in", map[string]any{
+	if err := d.AppendEvent(time.Now(), "created", "copied in", p.Repository.event(map[string]any{
 		"by": h.User, "tty": h.TTY, "repo": p.Repo.Root, "branch": branchName(p.Repo.Branch), "head": p.Repo.Head,
 		"files": len(copied.Entries), "bytes": copied.Bytes, "left_out": len(leftOut), "policy": p.Policy.Name, "policy_hash": rec.PolicyHash,
-	}); err != nil {
+	})); err != nil {
 		return err
 	}
 	return d.SaveStart(h.startOf(req, p, user))
@@ -171,9 +204,13 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 
 func (h *Host) startOf(req Request, p *Prepared, user string) *store.Start {
 	st := &store.Start{
-		Command: req.Command, Env: append(Environment(h.Env, user, p.ToolPath), req.Env...), TTY: req.TTY,
+		Command: req.Command, Env: slices.Concat(Environment(h.Env, user, p.ToolPath), cacheEnv(p.Caches), req.Env), TTY: req.TTY,
 		Cols: req.Size.Cols, Rows: req.Size.Rows, Hold: req.Hold, Bound: req.Bound, RunTime: req.Timeout,
-		HostHome: h.Home, ReadOnly: p.ReadOnly,
+		HostHome: h.Home, ReadOnly: p.ReadOnly, Caches: cacheMounts(p.Caches),
+	}
+	if p.Agent != nil {
+		st.Env = append(st.Env, p.Agent.Environ()...)
+		st.Waits, st.Send = &p.Agent.Waits, &p.Agent.Send
 	}
 	return st
 }
@@ -225,7 +262,7 @@ func checkName(s string) error {
 
 // seedHome makes the session's private home: the usual folders, what the agent
 // needs, and toolchain managers' settings. Nothing else of the account's home.
-func (h *Host) seedHome(dir string, own *workspace.Owner, p *Prepared, agentName string) error {
+func (h *Host) seedHome(dir string, own *workspace.Owner, p *Prepared, mark string) error {
 	give := func(path string) error {
 		if own == nil {
 			return nil
@@ -266,11 +303,13 @@ func (h *Host) seedHome(dir string, own *workspace.Owner, p *Prepared, agentName
 			return give(path)
 		}
 	}
-	if prof, err := agent.Find(agentName, isolate.HomeInside); err == nil {
-		for rel, b := range prof.Seed {
-			if err := write(0o700)(filepath.Join(dir, rel), b); err != nil {
-				return err
-			}
+	seeds, err := agentSeed(p.Agent, p, mark)
+	if err != nil {
+		return err
+	}
+	for rel, f := range seeds {
+		if err := write(f.mode)(filepath.Join(dir, rel), []byte(f.text)); err != nil {
+			return err
 		}
 	}
 	// Tests that make repositories of their own need an author too.

@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
 	"time"
 
-	"fumehood/isolate"
+	"fumehood/isolate/layer"
+	"fumehood/isolate/limits"
+	"fumehood/isolate/limits/cgroup"
 	"fumehood/isolate/policy"
-	"fumehood/session/agent"
 	"fumehood/session/store"
 	"fumehood/session/wire"
 	"fumehood/session/workspace"
@@ -26,15 +29,6 @@ func RepositoryAround(ctx context.Context, dir, home string) (string, error) {
 	return r.Root, nil
 }
 
-// Agents lists what can run by name.
-func Agents() []string { return agent.Names() }
-
-// AgentCommand gives the command of a named agent.
-func AgentCommand(name string) ([]string, error) {
-	p, err := agent.Find(name, isolate.HomeInside)
-	return p.Command, err
-}
-
 // Sessions lists the sessions of repo, of every repository when it is "".
 func (h *Host) Sessions(repo string) ([]Summary, error) { return h.list(repo) }
 
@@ -48,17 +42,16 @@ func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	if det.LeftOut, err = d.LoadLeftOut(); err != nil {
 		return det, err
 	}
-	src, err := readPrivate(d.Policy())
+	pol, err := frozen(d, rec)
 	if err != nil {
 		return det, err
 	}
-	pol, err := policy.Parse(d.Policy(), src)
-	if err != nil {
-		return det, err
+	for _, a := range pol.Network.Allow {
+		det.Reach = append(det.Reach, EntryText(a))
 	}
-	pol.Name = rec.PolicyName
-	det.Block = policy.Block(pol, time.Now())
-	det.Limits = limitLines(pol)
+	standing, err := h.standingOf(d, pol)
+	det.Walls, det.WallsErr = standing, errText(err)
+	det.Block = policy.Block(pol, time.Now(), Verified(standing, err, time.Now()))
 	r, err := ask(ctx, d, wire.Request{Op: wire.OpStatus})
 	switch {
 	case err == nil && r.Status != nil:
@@ -66,6 +59,7 @@ func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	case err != nil && !errors.Is(err, ErrNotLive):
 		return det, err
 	}
+	det.Limits = limitLines(pol, slices.ContainsFunc(det.Layers, func(f layer.Fact) bool { return f.What == "memory.max" }))
 	events, broken, err := d.ReadEvents()
 	if err != nil {
 		return det, err
@@ -79,9 +73,40 @@ func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	return det, nil
 }
 
+// frozen is a session's own policy.
+func frozen(d store.Dir, rec *store.Record) (*policy.Policy, error) {
+	src, err := readPrivate(d.Policy())
+	if err != nil {
+		return nil, err
+	}
+	pol, err := policy.Parse(d.Policy(), src)
+	if err != nil {
+		return nil, err
+	}
+	pol.Name = rec.PolicyName
+	return pol, nil
+}
+
+func errText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// useNote tells a limit that the kernel holds from one that is sampled.
+func useNote(l LimitLine) string {
+	who, _, _ := strings.Cut(l.How, ":")
+	if who != string(limits.Sampled) && who != string(limits.Enforced) {
+		return ""
+	}
+	return ", " + who
+}
+
 // limitLines says of each limit how it is enforced, and of those that the
 // policy sets to none, that they are.
-func limitLines(p *policy.Policy) []LimitLine {
+// grouped says that a cgroup of the session's own holds it.
+func limitLines(p *policy.Policy, grouped bool) []LimitLine {
 	l := p.Limits
 	dur := func(d time.Duration) string {
 		if d == 0 {
@@ -89,24 +114,42 @@ func limitLines(p *policy.Policy) []LimitLine {
 		}
 		return policy.FormatDuration(d)
 	}
-	procs := "none"
-	if l.Processes > 0 {
-		procs = fmt.Sprint(l.Processes)
+	memory := limits.Memory(int64(l.Memory))
+	if grouped {
+		memory = limits.InGroup(memory)
 	}
-	mem := "none"
-	if l.Memory > 0 {
-		mem = sizeText(l.Memory)
+	out := []LimitLine{
+		lineOf(limits.CPUs(l.CPUs, runtime.NumCPU())),
+		lineOf(limits.Processes(l.Processes)),
+		lineOf(memory),
+		lineOf(limits.DiskLine(int64(l.Disk))),
 	}
-	return []LimitLine{
-		{"processes", procs, "enforced by the kernel"},
-		{"memory", mem, "each process by the kernel; the sum sampled every 250 ms at work, 2 s at rest, and can overshoot"},
-		{"run_time", dur(l.RunTime), "one captured command; enforced by the supervisor's clock"},
-		{"session_time", dur(l.SessionTime), "enforced by the supervisor's clock"},
-		{"idle", dur(p.Lifecycle.Idle), "enforced by the supervisor's clock"},
-		{"output", sizeText(l.OutputBytes), "stored log: head kept, tail in a ring"},
-		{"disk", "not in force", "the workspace and home can fill this file system"},
-		{"cpus", "not in force", "every processor can be used"},
+	return append(out,
+		LimitLine{"run_time", dur(l.RunTime), "one captured command; enforced by the supervisor's clock"},
+		LimitLine{"session_time", dur(l.SessionTime), "enforced by the supervisor's clock"},
+		LimitLine{"idle", dur(p.Lifecycle.Idle), "enforced by the supervisor's clock"},
+		LimitLine{"output", sizeText(l.OutputBytes), "stored log: head kept, tail in a ring"},
+	)
+}
+
+// lineOf says of a limit who enforces it, and what that does not hold.
+func lineOf(l limits.Line) LimitLine {
+	how := string(l.How)
+	switch {
+	case l.How == limits.None:
+		how = notBounded[l.Name]
+	case l.Note != "":
+		how += ": " + l.Note
 	}
+	return LimitLine{l.Name, l.Value, how}
+}
+
+// notBounded is what a limit of none means.
+var notBounded = map[string]string{
+	"cpus":      "every processor can be used",
+	"processes": "only the host's own limit holds",
+	"memory":    "the session can use all memory",
+	"disk":      "the workspace and home can fill this file system",
 }
 
 // sizeText is a size for people: exact when it is whole, else rounded.
@@ -121,25 +164,37 @@ func sizeText(b policy.Bytes) string {
 // Preview says what a new session would bring in and be able to do.
 func (h *Host) Preview(ctx context.Context, req Request) (Preview, error) {
 	p, err := h.Prepare(ctx, req)
-	if err != nil {
-		return Preview{Repo: req.Repo, Err: err.Error()}, nil //nolint:nilerr // the page shows why a start would be refused
+	if p == nil {
+		return Preview{Repo: req.Repo, Err: err.Error()}, nil // the page shows why a start would be refused
 	}
+	var unproven *UnprovenError
+	wants := errors.As(err, &unproven) // only a proof
+	standing, standErr := h.Standing(p.Policy)
 	out := Preview{
 		Repo: p.Repo.Root, Branch: branchName(p.Repo.Branch), Git: p.Repo.Git,
 		Dirty: p.Selection.Dirty, Files: len(p.Selection.Files), Untracked: p.Selection.Untracked, Bytes: p.Selection.Bytes, LeftOut: p.Selection.LeftOut,
 		Write: []string{"the copy, its own home and /tmp; nothing of yours"},
-		Reach: []string{"no network: only loopback of its own"},
-		Block: policy.Block(p.Policy, time.Now()),
+		Reach: reachLines(p.Policy), As: accountLines(p.Policy),
+		Block: policy.Block(p.Policy, time.Now(), Verified(standing, standErr, time.Now())),
+		Err:   errText(err), Unproven: wants,
+		Walls: standing, WallsErr: errText(standErr),
 	}
 	for _, m := range p.ReadOnly {
 		out.Use = append(out.Use, "reads "+m.Host)
 	}
-	for _, l := range limitLines(p.Policy) {
-		if l.Value != "none" && l.Value != "not in force" {
-			out.Use = append(out.Use, l.Name+" "+l.Value)
+	for _, c := range p.Caches {
+		out.Use = append(out.Use, "reads "+c.Real+"; what it changes there stays in the session")
+	}
+	group, err := cgroup.Offer()
+	if err != nil {
+		out.Warnings = append(out.Warnings, "a start would be refused: "+err.Error())
+	}
+	for _, l := range limitLines(p.Policy, group.Place != nil || group.Bus != nil) {
+		if l.Value != "none" {
+			out.Use = append(out.Use, l.Name+" "+l.Value+useNote(l))
 		}
 	}
-	out.Warnings = h.warnings(p)
+	out.Warnings = append(out.Warnings, h.warnings(p)...)
 	return out, nil
 }
 
@@ -150,7 +205,7 @@ func (h *Host) warnings(p *Prepared) []string {
 		out = append(out, fmt.Sprintf("on PATH but not inside: %s (%s)", r.Path, r.Why))
 	}
 	for _, o := range p.Offered {
-		out = append(out, fmt.Sprintf("on PATH but not inside: %s (filesystem.toolchains can name it)", o))
+		out = append(out, fmt.Sprintf("on PATH but not inside: %s (filesystem.inputs can name it)", o))
 	}
 	if !p.Repo.Git {
 		out = append(out, "this folder is no git repository: everything in it but secret-looking files goes in")
@@ -166,10 +221,10 @@ func (h *Host) warnings(p *Prepared) []string {
 			out = append(out, fmt.Sprintf("your %d supplementary groups can't be dropped by an ordinary account; no rule depends on them", extra))
 		}
 	}
-	if note := policy.RepositoryNote(exists(filepath.Join(p.Repo.Root, ".fumehood", "policy.toml"))); note != "" {
-		out = append(out, note)
+	out = append(out, p.Repository.notes()...)
+	if l := p.Policy.Limits; l.Disk == 0 {
+		out = append(out, "disk is not bounded: limits.disk is none")
 	}
-	out = append(out, "disk and cpu are not bounded yet: only processes, memory, time and output are")
 	return out
 }
 
@@ -186,11 +241,14 @@ func (h *Host) Prune(ctx context.Context, repo string, force bool) (removed []st
 		return nil, nil, err
 	}
 	for _, s := range list {
+		if s.TryOf != "" {
+			continue
+		}
 		if s.Live {
 			kept = append(kept, PathWhy{s.ID, "it is running"})
 			continue
 		}
-		if n := h.Standing(h.Root.Dir(s.ID)); n > 0 && !force {
+		if n := h.Undoable(h.Root.Dir(s.ID)); n > 0 && !force {
 			kept = append(kept, PathWhy{s.ID, "an apply of it can still be undone; \"fumehood rm\" ends that"})
 			continue
 		}
@@ -199,6 +257,16 @@ func (h *Host) Prune(ctx context.Context, repo string, force bool) (removed []st
 			continue
 		}
 		removed = append(removed, s.ID)
+	}
+	tries, busy, err := h.sweepTries(ctx, func(rec *store.Record) bool { return repo == "" || rec.Repo == repo })
+	for _, id := range tries {
+		removed = append(removed, id+" (a try)")
+	}
+	if kept = append(kept, busy...); err != nil {
+		return removed, kept, err
+	}
+	if place, err := cgroup.Find(); err == nil && place != nil {
+		place.Sweep() // of supervisors that were killed
 	}
 	half, err := h.Root.Unfinished()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"fumehood/isolate"
@@ -13,9 +14,9 @@ import (
 )
 
 // readOnly lists the host folders that go in read-only: the policy's inputs,
-// and toolchains. Each appears at its own path, and the stage
+// and toolchains; and the caches beside them. Each appears at its own path, and the stage
 // shows one below the account's home below the session's HOME as well, since
-// tools look there.
+// tools look there. Without a repository it is the list as any would have it.
 func (h *Host) readOnly(p *Prepared) error {
 	never := []string{string(h.Root), filepath.Join(h.Config, "fumehood")}
 	f := p.Policy.Filesystem
@@ -31,19 +32,20 @@ func (h *Host) readOnly(p *Prepared) error {
 		}
 		return errors.Join(errs...)
 	}
+	places = h.caches(p, places, never)
 	path := filepath.SplitList(h.getenv("PATH"))
 	if f.Toolchains.Word == "auto" {
-		set := policy.Toolchains(h.Home, path, exists, filepath.EvalSymlinks)
-		places = append(places, set.Mounts...)
+		set := policy.Toolchains(h.Home, policy.Search{Path: path, Links: h.interpreters(p), Given: places}, exists, filepath.EvalSymlinks)
+		places = slices.Concat(places, set.Mounts, set.Files)
 		p.Seed = set.Files
-		p.Offered, p.Refused = set.Offered, set.Refused
+		p.Offered, p.Refused = set.Offered, append(p.Refused, set.Refused...)
 		path = set.Path
 	}
 	seen := map[isolate.Mount]bool{}
 	add := func(m isolate.Mount) {
 		// What lies in the sandbox's own places is only there in a start from
 		// within a session, which the kernel refuses further on.
-		if !seen[m] && !within(m.Inside, "/usr") && !within(m.Inside, "/fumehood") && !within(m.Inside, p.Repo.Root) {
+		if !seen[m] && !within(m.Inside, "/usr") && !within(m.Inside, "/fumehood") && !(p.Repo != nil && within(m.Inside, p.Repo.Root)) {
 			seen[m] = true
 			p.ReadOnly = append(p.ReadOnly, m)
 		}
@@ -54,9 +56,50 @@ func (h *Host) readOnly(p *Prepared) error {
 			add(isolate.Mount{Host: pl.Real, Inside: pl.Real})
 		}
 	}
+	p.Caches = slices.DeleteFunc(p.Caches, func(c policy.Cache) bool {
+		return slices.ContainsFunc(p.ReadOnly, func(m isolate.Mount) bool { return within(m.Inside, c.Path) })
+	})
 	p.ToolPath = h.toolPath(path, p.ReadOnly)
 	return nil
 }
+
+// interpreters are the folders that the interpreters of venvs lie in: those of
+// the repository, and of programs that pipx installed.
+func (h *Host) interpreters(p *Prepared) []string {
+	var venvs []string
+	if p.Repo != nil {
+		for _, name := range []string{".venv", "venv", "env"} {
+			venvs = append(venvs, filepath.Join(p.Repo.Root, name))
+		}
+	}
+	if pipx, err := filepath.Glob(globEscape(h.Home) + "/.local/share/pipx/venvs/*"); err == nil {
+		venvs = append(venvs, pipx[:min(len(pipx), maxVenvs)]...)
+	}
+	var out []string
+	for _, venv := range venvs {
+		at := filepath.Join(venv, "bin", "python")
+		for range maxLinks {
+			to, err := os.Readlink(at)
+			if err != nil {
+				break
+			}
+			if !filepath.IsAbs(to) {
+				to = filepath.Join(filepath.Dir(at), to)
+			}
+			at = filepath.Clean(to)
+			if dir := filepath.Dir(at); !within(dir, venv) && !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
+	}
+	return out
+}
+
+// Bounds of what is looked at for interpreters.
+const (
+	maxVenvs = 64
+	maxLinks = 8
+)
 
 // toolPath keeps the entries of PATH that are there inside and not the
 // system's own, which follow anyway.

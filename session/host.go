@@ -25,6 +25,9 @@ type Host struct {
 	GID    int
 	TTY    string // terminal of the caller, "" without one
 	Env    []string
+
+	proofs  proofCache
+	traffic trafficCache
 }
 
 // NewHost reads the account's folders. A missing HOME is looked up in the
@@ -119,6 +122,9 @@ func (h *Host) Find(id, repo string) (store.Dir, error) {
 			rec = &store.Record{ID: d.ID()}
 		}
 		recs[d] = rec
+		if rec.TryOf != "" && d.ID() != id {
+			continue // a try is named in full or not at all
+		}
 		switch {
 		case id == "":
 			if rec.Repo == repo && repo != "" {
@@ -152,8 +158,8 @@ func (h *Host) Find(id, repo string) (store.Dir, error) {
 	return "", amb
 }
 
-// List gives the sessions of repo, or of every repository when repo is "",
-// what waits for the person first.
+// List gives the sessions of repo, or of every repository and tries too when repo
+// is "", what waits for the person first.
 func (h *Host) list(repo string) ([]Summary, error) {
 	dirs, err := h.Root.List()
 	if err != nil {
@@ -165,7 +171,7 @@ func (h *Host) list(repo string) ([]Summary, error) {
 		if err != nil {
 			rec = &store.Record{ID: d.ID(), State: StateFailed, Error: err.Error()}
 		}
-		if repo != "" && rec.Repo != repo {
+		if repo != "" && (rec.Repo != repo || rec.TryOf != "") {
 			continue
 		}
 		out = append(out, h.summary(d, rec))
@@ -198,11 +204,13 @@ func (h *Host) summary(d store.Dir, rec *store.Record) Summary {
 		ID: rec.ID, Name: rec.Name, Repo: rec.Repo, Agent: rec.Agent, Policy: rec.PolicyName, Command: rec.Command,
 		State: rec.State, ExitCode: rec.Code, Signal: SignalName(rec.Signal), Limit: rec.Limit, Error: rec.Error,
 		Created: rec.Created, Started: rec.Started, Ended: rec.Ended, ChangedFiles: -1, Live: d.Live(), LastLine: rec.LastLine,
+		TryOf: rec.TryOf,
 	}
 	if !s.Live && (s.State == StateRunning || s.State == StatePreparing || s.State == StateWaiting) {
 		s.State = StateStopped
 		s.Error = "the supervisor ended without a word: it was killed, or the machine went down; the workspace is kept"
 	}
+	s.Requests, s.Refusals = h.counts(d)
 	if c, ok := loadCounts(d); ok {
 		s.ChangedFiles, s.Added, s.Removed, s.Undecided = c.Files, c.Added, c.Removed, c.Undecided
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"fumehood/internal/atomicfile"
 	"fumehood/isolate"
+	"fumehood/isolate/policy"
 	"fumehood/session/store"
 	"fumehood/session/wire"
 	"fumehood/session/workspace"
@@ -38,7 +40,7 @@ func (e *StartError) Hint() string { return e.Advice }
 // terminal, and waits until the walls are closed or refused. The supervisor
 // gets an empty environment: what this process holds in its own must not be
 // readable from inside.
-func (h *Host) launch(ctx context.Context, d store.Dir) error {
+func (h *Host) launch(ctx context.Context, d store.Dir, g *Given) error {
 	logFile, err := os.OpenFile(d.Log(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("open supervisor log: %w", err)
@@ -49,12 +51,21 @@ func (h *Host) launch(ctx context.Context, d store.Dir) error {
 		return err
 	}
 	defer r.Close()
+	memory, err := json.Marshal(g)
+	if err != nil {
+		return errors.Join(fmt.Errorf("encode what the supervisor is given: %w", err), w.Close())
+	}
+	given, err := pipeOf(memory)
+	if err != nil {
+		return errors.Join(err, w.Close())
+	}
+	defer given.Close()
 	cmd := exec.Command("/proc/self/exe", superviseArg, string(d))
 	cmd.Args[0] = "fumehood"
 	cmd.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin"}
 	cmd.Dir = "/"
 	cmd.Stderr = logFile
-	cmd.ExtraFiles = []*os.File{w}
+	cmd.ExtraFiles = []*os.File{w, given}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	_ = w.Close() // the supervisor's end is its own copy
@@ -85,6 +96,29 @@ func (h *Host) launch(ctx context.Context, d store.Dir) error {
 	return &StartError{Msg: line, Advice: strings.TrimSpace(strings.TrimPrefix(string(rest), "hint: "))}
 }
 
+// launchWith gathers what the supervisor is given, and launches it. pol is the
+// session's policy, nil to read it from its folder.
+func (h *Host) launchWith(ctx context.Context, d store.Dir, pol *policy.Policy, stand *StandIn) error {
+	rec, err := d.LoadRecord()
+	if err != nil {
+		return err
+	}
+	if pol == nil {
+		src, err := os.ReadFile(d.Policy())
+		if err != nil {
+			return err
+		}
+		if pol, err = policy.Parse(d.Policy(), src); err != nil {
+			return err
+		}
+	}
+	g, err := h.given(pol, rec.Mark, stand)
+	if err != nil {
+		return err
+	}
+	return h.launch(ctx, d, g)
+}
+
 // Stop ends everything inside a live session and waits until it is gone. The
 // workspace stays.
 func (h *Host) Stop(ctx context.Context, d store.Dir) error {
@@ -106,7 +140,7 @@ func (h *Host) Resume(ctx context.Context, d store.Dir, req Request) error {
 	if err != nil {
 		return err
 	}
-	return h.launch(ctx, d)
+	return h.launchWith(ctx, d, nil, req.Stand)
 }
 
 func (h *Host) prepareResume(d store.Dir, req Request) error {
@@ -117,12 +151,20 @@ func (h *Host) prepareResume(d store.Dir, req Request) error {
 	if err != nil {
 		return err
 	}
+	if rec.TryOf != "" {
+		return errIsTry(d, rec)
+	}
 	st, err := d.LoadStart()
 	if err != nil {
 		return err
 	}
 	if _, err := os.Lstat(d.Workspace()); err != nil {
 		return fmt.Errorf("the workspace of session %s is gone: %w", d.ID(), err)
+	}
+	if !req.Proving {
+		if err := h.stillProven(d); err != nil {
+			return err
+		}
 	}
 	if len(req.Command) > 0 {
 		st.Command, st.TTY = req.Command, req.TTY
@@ -162,6 +204,9 @@ func (e *UndecidedError) Hint() string {
 // Remove deletes a session with its workspace. A live one is stopped first.
 // Unless force is set it refuses while undecided changes exist.
 func (h *Host) Remove(ctx context.Context, d store.Dir, force bool) error {
+	if rec, err := d.LoadRecord(); err == nil && rec.TryOf != "" {
+		force = true // there is nothing in it to decide on
+	}
 	if !force {
 		n, err := h.undecided(ctx, d)
 		if err != nil {

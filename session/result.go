@@ -25,6 +25,7 @@ type Result struct {
 	Files    []ResultFile              `json:"files"`
 	Ignored  diffreview.IgnoredChanges `json:"ignored_changes"`
 	Egress   Egress                    `json:"egress"`
+	Refusals []Refused                 `json:"refusals"`
 	Usage    wire.Used                 `json:"usage"`
 	Layers   []layer.Fact              `json:"layers"`
 }
@@ -39,8 +40,7 @@ type ResultFile struct {
 	Risks   []diffreview.Finding `json:"risks"`
 }
 
-// Egress counts requests at the egress proxy. Without one both are zero: the
-// session has no network at all.
+// Egress counts requests at the egress proxy while the command ran.
 type Egress struct {
 	Allowed int `json:"allowed"`
 	Refused int `json:"refused"`

@@ -8,8 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strings"
-	"time"
+	"sync"
 
 	"fumehood/diffreview"
 	"fumehood/diffreview/apply"
@@ -23,8 +22,14 @@ import (
 // Snapshot reads the workspace's changed files into the session's store: a
 // live session's supervisor does it with everything inside stopped, else this
 // process. Review, decide and apply see only what it read.
-func (h *Host) Snapshot(ctx context.Context, d store.Dir) error {
-	_, err := ask(ctx, d, wire.Request{Op: wire.OpSnapshot})
+//
+// ignored are pathspecs of changes under ignored paths to bring in as well.
+func (h *Host) Snapshot(ctx context.Context, d store.Dir, ignored ...string) error {
+	o, err := SnapshotOptions(ignored)
+	if err != nil {
+		return err
+	}
+	_, err = ask(ctx, d, wire.Request{Op: wire.OpSnapshot, Ignored: ignored})
 	if !errors.Is(err, ErrNotLive) {
 		return err
 	}
@@ -37,8 +42,17 @@ func (h *Host) Snapshot(ctx context.Context, d store.Dir) error {
 	if err != nil {
 		return fmt.Errorf("read the baseline: %w", err)
 	}
-	_, err = baseline.Take(ctx, baselineDirs(d), m, baseline.Options{})
+	_, err = baseline.Take(ctx, baselineDirs(d), m, o)
 	return err
+}
+
+// SnapshotOptions are those of a snapshot that brings in ignored paths.
+func SnapshotOptions(ignored []string) (baseline.Options, error) {
+	if len(ignored) == 0 {
+		return baseline.Options{}, nil
+	}
+	fits, err := Pathspec(ignored)
+	return baseline.Options{Ignored: fits, Asked: ignored}, err
 }
 
 func baselineDirs(d store.Dir) baseline.Dirs {
@@ -50,25 +64,43 @@ type Review struct {
 	Set    *diffreview.ChangeSet
 	Snap   *baseline.Snapshot
 	Record *store.Record
-	Lapsed int // decisions whose bytes are no longer there
+	Lapsed int // files with a decision whose bytes are no longer there
+	// Decisions are the recorded ones, which the set's marks come of.
+	Decisions *diffreview.Decisions
 }
 
 // Review builds the change set of the newest snapshot, or of a fresh one, with
-// its risks and the recorded decisions.
-func (h *Host) Review(ctx context.Context, d store.Dir, fresh bool) (*Review, error) {
-	r, err := Look(ctx, d)
-	if !fresh && !errors.Is(err, fs.ErrNotExist) {
-		return r, err
+// its risks and the recorded decisions. ignored are pathspecs of ignored paths
+// that belong to it; a snapshot without one of them does not do.
+func (h *Host) Review(ctx context.Context, d store.Dir, fresh bool, ignored ...string) (*Review, error) {
+	if !fresh {
+		r, err := Look(ctx, d)
+		if err == nil && !asked(r.Snap, ignored) || errors.Is(err, fs.ErrNotExist) {
+			fresh = true
+		} else {
+			return r, err
+		}
 	}
-	if err := h.Snapshot(ctx, d); err != nil {
+	if err := h.Snapshot(ctx, d, ignored...); err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	return Look(ctx, d)
 }
 
+func asked(s *baseline.Snapshot, ignored []string) bool {
+	return !slices.ContainsFunc(ignored, func(p string) bool { return !slices.Contains(s.Asked, p) })
+}
+
 // Look builds the change set of the newest snapshot and keeps its counts for
 // lists. The error is fs.ErrNotExist when no snapshot was taken yet.
 func Look(ctx context.Context, d store.Dir) (*Review, error) {
+	// Neither needs the other, and each takes as long as reading a thousand files.
+	var base *baseline.Manifest
+	var noBase error
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(risk.Prepare)
+	wg.Go(func() { base, noBase = baseline.Load(baselineDirs(d)) })
 	snap, err := baseline.Open(baselineDirs(d))
 	if err != nil {
 		return nil, err
@@ -77,19 +109,21 @@ func Look(ctx context.Context, d store.Dir) (*Review, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the session's record: %v", err)
 	}
-	base, err := baseline.Load(baselineDirs(d))
-	if err != nil {
-		return nil, fmt.Errorf("read the baseline: %v", err)
+	wg.Wait()
+	if noBase != nil {
+		return nil, fmt.Errorf("read the baseline: %v", noBase)
 	}
 	leftOut, err := d.LoadLeftOut()
 	if err != nil {
 		return nil, err
 	}
-	set, err := diffreview.Build(ctx, snap, diffreview.Options{
+	o := diffreview.Options{
 		Session: rec.ID, Repo: rec.Repo, SnapshotAt: snap.At,
 		Ignored: snap.Ignored, LeftOut: append(leftOut, snap.LeftOut...),
-		Risk: risks(rec, base, snap),
-	})
+	}
+	FactsOf(rec, base, snap).Rules(&o)
+	defer roomFor(snap)()
+	set, err := diffreview.Build(ctx, snap, o)
 	if err != nil {
 		return nil, fmt.Errorf("change set: %v", err)
 	}
@@ -98,7 +132,12 @@ func Look(ctx context.Context, d store.Dir) (*Review, error) {
 	if err != nil {
 		return nil, err
 	}
-	out.Lapsed = dec.Fill(set)
+	out.Decisions, out.Lapsed = dec, dec.Fill(set)
+	if err := markApplied(d, set); err != nil {
+		return nil, err
+	}
+	set.MarkNew(before(d, snap.At))
+	markTried(d, set)
 	saveCounts(d, set)
 	return out, nil
 }
@@ -137,46 +176,27 @@ func (h *Host) undecided(ctx context.Context, d store.Dir) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	applied, err := written(d)
-	if err != nil {
-		return 0, err
-	}
 	n := 0
 	for i := range r.Set.Files {
-		f := &r.Set.Files[i]
-		switch f.Decision() {
-		case diffreview.Rejected:
-		case diffreview.Approved:
-			if w, ok := applied[f.Path]; !ok || w != want(f.New) {
-				n++
+		open := false
+		r.Set.Files[i].Each(func(_ string, m *diffreview.Mark, _ *diffreview.Hunk) {
+			switch m.Decision {
+			case diffreview.Rejected:
+			case diffreview.Undecided:
+				open = true
+			case diffreview.Approved, diffreview.Mixed:
+				open = open || !m.Applied
 			}
-		default:
+		})
+		if open {
 			n++
 		}
 	}
 	return n, nil
 }
 
-// written is what the applies that still stand left at each path.
-func written(d store.Dir) (map[string]diffreview.Entry, error) {
-	history, err := apply.History(d.Journal())
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]diffreview.Entry{}
-	for _, e := range history {
-		if e.Kind != "apply" || e.State != "done" || e.UndoneBy != "" {
-			continue
-		}
-		for _, f := range e.Files {
-			out[f.Path] = want(f.To)
-		}
-	}
-	return out, nil
-}
-
-// Standing counts the applies of a session that could still be undone.
-func (h *Host) Standing(d store.Dir) int {
+// Undoable counts the applies of a session that could still be undone.
+func (h *Host) Undoable(d store.Dir) int {
 	history, err := apply.History(d.Journal())
 	if err != nil {
 		return 0 // a damaged journal can't be undone from either
@@ -188,135 +208,6 @@ func (h *Host) Standing(d store.Dir) int {
 		}
 	}
 	return n
-}
-
-// want is an entry as apply compares it: content and kind, without the size.
-func want(e diffreview.Entry) diffreview.Entry {
-	e.Size = 0
-	return e
-}
-
-// maxDecisions bounds decisions.json, in bytes.
-const maxDecisions = 64 << 20
-
-func loadDecisions(d store.Dir) (*diffreview.Decisions, error) {
-	f, err := os.Open(d.Decisions())
-	if errors.Is(err, fs.ErrNotExist) {
-		return &diffreview.Decisions{Version: 1, Units: map[string]diffreview.Decision{}}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if fi.Size() > maxDecisions {
-		return nil, fmt.Errorf("%s: %d bytes, the limit is %d", d.Decisions(), fi.Size(), maxDecisions)
-	}
-	b := make([]byte, fi.Size())
-	if _, err := f.ReadAt(b, 0); err != nil && fi.Size() > 0 {
-		return nil, err
-	}
-	dec, err := diffreview.DecodeDecisions(b)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.Decisions(), err)
-	}
-	return dec, nil
-}
-
-// decide changes the recorded decisions under the session's lock.
-func (h *Host) decide(d store.Dir, change func(*diffreview.Decisions) error) error {
-	unlock, err := d.Lock()
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	dec, err := loadDecisions(d)
-	if err != nil {
-		return err
-	}
-	if err := change(dec); err != nil {
-		return err
-	}
-	b, err := dec.Encode()
-	if err != nil {
-		return err
-	}
-	return atomicfile.Write(d.Decisions(), b, 0o600)
-}
-
-// verdictBy is a decision by this account, now, on this terminal.
-func (h *Host) verdictBy(v diffreview.Verdict, path string) diffreview.Decision {
-	return diffreview.Decision{Verdict: v, Path: path, By: h.User, TTY: h.TTY, At: time.Now().UTC()}
-}
-
-// Unit is one thing to decide: a hunk's or a file's ID and the path it is of.
-type Unit struct{ ID, Path string }
-
-// Decide records one verdict on several units.
-func (h *Host) Decide(d store.Dir, units []Unit, v diffreview.Verdict) error {
-	err := h.decide(d, func(dec *diffreview.Decisions) error {
-		for _, u := range units {
-			dec.Set(h.verdictBy(v, u.Path), u.ID)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	ids := make([]string, len(units))
-	var paths []string
-	for i, u := range units {
-		ids[i] = u.ID
-		if p := diffreview.SafeName(u.Path); !slices.Contains(paths, p) {
-			paths = append(paths, p)
-		}
-	}
-	word := string(v)
-	if v == diffreview.Undecided {
-		word = "back to undecided"
-	}
-	return d.AppendEvent(time.Now(), "decided", word+": "+strings.Join(paths[:min(len(paths), 10)], ", ")+andMore(len(paths)-10), map[string]any{"by": h.User, "tty": h.TTY, "units": ids})
-}
-
-// risks runs the risk rules, and flags what was added under ignore rules that
-// the agent wrote itself: git on the host would not list it.
-func risks(rec *store.Record, base *baseline.Manifest, snap *baseline.Snapshot) func(*diffreview.ChangeSet, func(diffreview.Blob) ([]byte, error)) error {
-	env := risk.Env{Links: map[string]string{}, HooksPath: rec.HooksPath}
-	for i := range base.Entries {
-		e := &base.Entries[i]
-		env.Paths = append(env.Paths, e.Path)
-		if e.Kind == diffreview.KindSymlink {
-			env.Links[e.Path] = e.Target
-		}
-	}
-	hidden := map[string]bool{}
-	for _, p := range snap.NewlyIgnored {
-		hidden[p] = true
-	}
-	return func(set *diffreview.ChangeSet, content func(diffreview.Blob) ([]byte, error)) error {
-		if err := risk.Run(set, content, env); err != nil {
-			return err
-		}
-		for i := range set.Files {
-			f := &set.Files[i]
-			if f.Status == diffreview.Deleted && slices.Contains(rec.Untracked, f.Path) {
-				f.Findings = append(f.Findings, diffreview.Finding{
-					Rule: onlyCopyDeleted, Severity: diffreview.Warn,
-					Why: "git on this machine does not hold this file: once it is deleted only fumehood's undo brings it back",
-				})
-			}
-			if hidden[f.Path] {
-				f.Findings = append(f.Findings, diffreview.Finding{
-					Rule: hiddenByRule, Severity: diffreview.Warn,
-					Why: "ignore rules that this change set adds would hide this file from git on this machine",
-				})
-			}
-		}
-		return nil
-	}
 }
 
 // The findings that the rules of package risk can't make: they know neither the

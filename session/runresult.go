@@ -22,6 +22,10 @@ func (h *Host) RunResult(ctx context.Context, d store.Dir, stdin io.Reader) (*Re
 		return nil, nil, err
 	}
 	before := outputSize(d)
+	sent, err := EgressEnd(d)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the egress record: %w", err)
+	}
 	end, err := Attach(ctx, d, Streams{In: stdin, Out: io.Discard, Err: io.Discard})
 	if err != nil {
 		return nil, nil, err
@@ -43,6 +47,9 @@ func (h *Host) RunResult(ctx context.Context, d store.Dir, stdin io.Reader) (*Re
 		res.ExitCode = &code
 	}
 	if res.Stdout, res.Stderr, err = cutOutput(d, before, pol.Limits.OutputChars); err != nil {
+		return nil, nil, err
+	}
+	if res.Egress, res.Refusals, err = RefusedSince(d, sent); err != nil {
 		return nil, nil, err
 	}
 	r, err := h.Review(ctx, d, false)

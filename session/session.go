@@ -10,6 +10,7 @@ import (
 	"fumehood/diffreview"
 	"fumehood/isolate"
 	"fumehood/isolate/layer"
+	"fumehood/isolate/walls"
 	"fumehood/session/wire"
 )
 
@@ -53,9 +54,11 @@ type Summary struct {
 	Added        int       `json:"added"`
 	Removed      int       `json:"removed"`
 	Undecided    int       `json:"undecided"`
-	Refusals     int       `json:"refusals"`
+	Requests     int       `json:"requests"` // let through by the egress proxy; -1 when its record can't be read
+	Refusals     int       `json:"refusals"` // refused by it
 	Live         bool      `json:"live"`
-	LastLine     string    `json:"last_line"` // of the terminal; hostile, already cleaned
+	LastLine     string    `json:"last_line"`        // of the terminal; hostile, already cleaned
+	TryOf        string    `json:"try_of,omitempty"` // it is a try of that session's approved changes
 }
 
 // Detail is one session in full, for the panel under the list.
@@ -67,10 +70,15 @@ type Detail struct {
 	Layers   []layer.Fact
 	Limits   []LimitLine
 	Usage    isolate.Usage
-	Block    string // the policy's text block
-	PolicyID string // its hash
+	Reach    []string // what its policy lets through, one sentence each
+	Block    string   // the policy's text block
+	PolicyID string   // its hash
 	Events   []string
 	Notes    []string // what a person should know of the copy
+	// Walls is what is proven of its policy in this shape; WallsErr is why that
+	// can't be said, and then nothing is.
+	Walls    walls.Standing
+	WallsErr string
 }
 
 // LimitLine is one limit as it stands: "processes", "2048", "enforced by the kernel".
@@ -89,6 +97,11 @@ type Request struct {
 	Env     []string      // variables beside the allow-list, NAME=VALUE
 	Hold    bool          // the command begins when the first client has come
 	Bound   bool          // a captured command ends when that client goes
+	// Proving is for the sessions of the wall tests, which make the proof that a
+	// policy can ask for. Only session/prove sets it.
+	Proving bool
+	// Stand is theirs too; see StandIn.
+	Stand *StandIn
 }
 
 // Preview is what a new session would bring in and be able to do, before it exists.
@@ -103,10 +116,14 @@ type Preview struct {
 	Git       bool
 	Write     []string // sentences
 	Reach     []string
+	As        []string // its accounts, and where each is held
 	Use       []string
 	Warnings  []string // supplementary groups, sampled limits, and the like
 	Block     string   // the policy's text block
 	Err       string   // why a start would be refused
+	Unproven  bool     // that is for want of a proof only
+	Walls     walls.Standing
+	WallsErr  string // why the proof can't be told; then there is none
 }
 
 // Applied is the outcome of apply or undo.
@@ -114,8 +131,19 @@ type Applied struct {
 	Session   string    `json:"session"`
 	Applied   []string  `json:"applied"`
 	Changes   []PathWhy `json:"changes"` // of applied: added, modified, deleted, type or mode
+	Merged    []PathWhy `json:"merged"`  // of applied: joined with the host's own changes; what was joined
 	Conflicts []PathWhy `json:"conflicts"`
 	Skipped   []PathWhy `json:"skipped"`
+	// Branch and Commit are what an apply to a branch made, or its undo took away.
+	Branch string    `json:"branch,omitempty"`
+	Commit string    `json:"commit,omitempty"`
+	Patch  string    `json:"patch,omitempty"` // the file that was written instead
+	Notes  []PathWhy `json:"notes,omitempty"` // worth telling of paths that were written
+	// MovedOn says that the repository has another branch or commit checked out than
+	// when it was copied, "" when not.
+	MovedOn string `json:"moved_on,omitempty"`
+	// Plan names what a dry run would write: see ApplyOptions.
+	Plan string `json:"-"`
 }
 
 // PathWhy is a path and a reason.

@@ -14,6 +14,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"fumehood/ui/egress"
 	"fumehood/ui/kit"
 	"fumehood/ui/review"
 	"fumehood/ui/sessions"
@@ -45,7 +46,7 @@ type App struct {
 	start    *start.Model
 	terminal *terminal.Model
 	review   *review.Model
-	egress   *walls.Model
+	egress   *egress.Model
 	walls    *walls.Model
 
 	at      kit.PlaceID
@@ -53,6 +54,7 @@ type App struct {
 	toasts  kit.Toasts
 	began   bool
 	left    bool
+	leaving bool  // as soon as the wall tests have taken away what they began
 	hits    []hit // what was drawn where, for the mouse
 	dark    bool
 	last    rect // of the active place's body, as it was told
@@ -75,14 +77,14 @@ func NewApp(base context.Context, b Backend, opt Options) *App {
 	a.start = start.New(a.ctx, b, opt.Repo)
 	a.terminal = terminal.New(a.ctx, b)
 	a.review = review.New(a.ctx, b)
-	a.egress = walls.NewEgress(a.ctx, b)
+	a.egress = egress.New(a.ctx, b)
 	a.walls = walls.New(a.ctx, b)
 	return a
 }
 
-// Init asks for the sessions.
+// Init asks for the sessions, and for what is proven.
 func (a *App) Init() tea.Cmd {
-	return a.sessions.Init()
+	return tea.Batch(a.sessions.Init(), a.walls.Init())
 }
 
 // Live counts the sessions that still run, for the words after leaving.
@@ -123,8 +125,12 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		cmd = a.press(msg)
 	case tea.PasteMsg, tea.ClipboardMsg:
-		if len(a.dialogs) == 0 {
+		if n := len(a.dialogs); n == 0 {
 			cmd = a.place(a.at).Update(msg)
+		} else if d, ok := a.dialogs[n-1].(kit.Typing); ok {
+			if p, is := msg.(tea.PasteMsg); is {
+				d.Paste(p.Content)
+			}
 		}
 	case tea.MouseMsg:
 		cmd = a.mouse(msg)
@@ -135,6 +141,9 @@ func (a *App) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			cmds = append(cmds, p.Update(msg))
 		}
 		cmd = tea.Batch(cmds...)
+	}
+	if a.leaving && !a.left && !a.walls.Running() {
+		a.ctx.Tell(kit.Leave{})
 	}
 	cmd = tea.Batch(cmd, a.intents())
 	if r := a.layout(a.place(a.at)); r != a.last {
@@ -167,6 +176,8 @@ func (a *App) do(i kit.Intent) tea.Cmd {
 	switch i := i.(type) {
 	case kit.Open:
 		return a.open(i.Place, i.Session)
+	case kit.Prove:
+		return a.prove(i.Policy)
 	case kit.Say:
 		a.toasts.Add(a.ctx.Clock.Now(), i.Text, i.Error)
 		if !i.Error {
@@ -232,6 +243,15 @@ func (a *App) open(id kit.PlaceID, session string) tea.Cmd {
 	return tea.Batch(cmds...)
 }
 
+// prove goes to the walls of a policy, which no session need have.
+func (a *App) prove(policy string) tea.Cmd {
+	if a.at != kit.Walls {
+		a.place(a.at).Exit()
+	}
+	a.began, a.at = true, kit.Walls
+	return a.walls.EnterPolicy(policy)
+}
+
 // resize tells every place the size of its body.
 func (a *App) resize() tea.Cmd {
 	if a.w == 0 || a.h == 0 {
@@ -267,7 +287,10 @@ func (a *App) wantsAlt(msg tea.KeyPressMsg) bool {
 func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	a.toasts.Key()
 	if n := len(a.dialogs); n > 0 {
-		cmd, _ := kit.Dispatch(a.dialogs[n-1].Keys(), msg)
+		cmd, ok := kit.Dispatch(a.dialogs[n-1].Keys(), msg)
+		if d, types := a.dialogs[n-1].(kit.Typing); types && !ok {
+			d.Type(msg)
+		}
 		return cmd
 	}
 	p := a.place(a.at)
@@ -289,7 +312,15 @@ func (a *App) dropDone() {
 	a.dialogs = keep
 }
 
+// leave ends the workbench. A run of the wall tests is ended first, so that it
+// takes its sandboxes away; who asks again does not wait for it.
 func (a *App) leave() tea.Cmd {
+	if a.walls.Running() && !a.leaving {
+		a.leaving = true
+		a.walls.Cancel()
+		a.ctx.Say("ending the wall tests, then leaving; once more leaves at once")
+		return nil
+	}
 	a.ctx.Tell(kit.Leave{})
 	return nil
 }

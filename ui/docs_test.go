@@ -36,6 +36,8 @@ var tables = []struct {
 	{"review", kit.Review, "a1", nil},
 	{"review-list", kit.Review, "a1", []string{"tab"}},
 	{"review-search", kit.Review, "a1", []string{"/"}},
+	{"egress", kit.Egress, "c3", nil},
+	{"egress-filter", kit.Egress, "c3", []string{"f"}},
 	{"walls", kit.Walls, "a1", nil},
 }
 

@@ -57,8 +57,7 @@ func (a *App) draw() ([]string, *tea.Cursor) {
 		cur.X, cur.Y = cur.X+r.x, cur.Y+r.y
 	}
 	if len(a.dialogs) > 0 {
-		a.overlay(lines, r)
-		cur = nil
+		cur = a.overlay(lines, r)
 	}
 	if r.tiny {
 		if a.terminal.Menu() && len(lines) > 0 {
@@ -87,8 +86,10 @@ func (a *App) title() string {
 	st := a.styles
 	left := " " + st.Accent.Render("fumehood")
 	s, ok := a.sessions.Current()
+	policy, named := a.walls.Named()
+	named = named && a.at == kit.Walls
 	repo := a.opt.Repo
-	if ok && a.at != kit.Start && s.Repo != "" {
+	if ok && a.at != kit.Start && !named && s.Repo != "" {
 		repo = s.Repo
 	}
 	if i := strings.LastIndexByte(strings.TrimRight(repo, "/"), '/'); i >= 0 {
@@ -97,54 +98,50 @@ func (a *App) title() string {
 	if repo != "" {
 		left += "   " + kit.Safe(repo)
 	}
+	what := "no session"
+	switch {
+	case a.at == kit.Start:
+		what = "new session"
+	case named:
+		what = "policy " + kit.Safe(policy)
+	case ok:
+		what = kit.Safe(s.Name)
+	}
+	left += " " + st.Muted.Render("›") + " " + st.Strong.Render(what)
+	return kit.Ends(left, a.strip()+" ", a.w)
+}
+
+// proof is what is known of the walls that the screen is about: the session's,
+// those of the policy that is tested or chosen, or those of a new session.
+func (a *App) proof() kit.Proof {
+	if _, named := a.walls.Named(); named && a.at == kit.Walls {
+		return a.walls.Proof()
+	}
 	if a.at == kit.Start {
-		return kit.Ends(left+" "+st.Muted.Render("›")+" "+st.Strong.Render("new session"), st.Muted.Render("nothing runs yet "), a.w)
+		return a.start.Proof()
 	}
+	s, ok := a.sessions.Current()
 	if !ok {
-		return kit.Ends(left, st.Muted.Render("no session "), a.w)
+		return a.walls.Proof()
 	}
-	left += " " + st.Muted.Render("›") + " " + st.Strong.Render(kit.Safe(s.Name))
-	return kit.Ends(left, a.strip(s)+" ", a.w)
+	d, have := a.sessions.Detail()
+	return kit.Proof{Known: have, Standing: d.Walls, Err: d.WallsErr, Live: s.Live, Facts: d.Layers}
 }
 
 // strip is one cell for each wall. The marks never go, however narrow it is.
-func (a *App) strip(s session.Summary) string {
+func (a *App) strip() string {
 	st := a.styles
-	d, have := a.sessions.Detail()
-	live := s.Live
-	facts := d.Layers
-	if !have {
-		facts = nil
+	p := a.proof()
+	b := kit.DrawStrip(&st, kit.Strip(p), a.w < 100, a.opt.ASCII)
+	if a.w < 80 {
+		return b
 	}
-	cells := kit.Strip(facts, live)
-	var b strings.Builder
-	for _, c := range cells {
-		name := c.Name
-		if a.w < 100 {
-			name = c.Letter
-		}
-		switch c.Mark {
-		case kit.Failed:
-			b.WriteString(st.Danger.Render(name + string(c.Mark)))
-		case kit.Unproven:
-			b.WriteString(name + st.Stale.Render(string(c.Mark)))
-		case kit.NoWall:
-			b.WriteString(st.Muted.Render(name + string(c.Mark)))
-		}
-		b.WriteString(" ")
-	}
-	verdict := kit.Verdict(cells, live)
+	verdict, alarm := p.Verdict(a.ctx.Clock.Now())
 	style := st.Muted
-	if verdict == kit.Down {
+	if alarm {
 		style = st.Danger
 	}
-	switch {
-	case a.w < 80:
-		return b.String()
-	case a.w < 100 && verdict == kit.InForce:
-		verdict = "not proven"
-	}
-	return b.String() + st.Muted.Render("│ ") + style.Render(verdict)
+	return b + st.Muted.Render(" │ ") + style.Render(verdict)
 }
 
 // placesLine is the five places with what wants attention in each.
@@ -222,7 +219,11 @@ func (a *App) badge(id kit.PlaceID, s session.Summary, ok bool) (text string, wa
 		if open > 0 {
 			return fmt.Sprint(open), false
 		}
-	case kit.Start, kit.Sessions, kit.Egress, kit.Walls:
+	case kit.Egress:
+		if n := a.egress.Unseen(s.ID, s.Refusals); n > 0 {
+			return "✗" + kit.Count(n), true
+		}
+	case kit.Start, kit.Sessions, kit.Walls:
 	}
 	return "", false
 }
@@ -331,5 +332,5 @@ func (a *App) strip1() string {
 	if busy := a.busy(); busy != "" {
 		return a.styles.StatusBar.Render(kit.Fit(" "+kit.Safe(busy), a.w))
 	}
-	return kit.Ends(" "+a.styles.Strong.Render(kit.Safe(s.Name))+"  "+sessions.Standing(s).Text()+`   ctrl+\ menu`, a.strip(s)+" ", a.w)
+	return kit.Ends(" "+a.styles.Strong.Render(kit.Safe(s.Name))+"  "+sessions.Standing(s).Text()+`   ctrl+\ menu`, a.strip()+" ", a.w)
 }

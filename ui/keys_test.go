@@ -20,7 +20,7 @@ func TestEscapeAndAKeyBehindItAreTwoKeys(t *testing.T) {
 		{"never its other answer", []string{"D", "alt+y"}, "▸ claude-1", "Remove claude-1?"},
 		{"the page goes back, then the list has the key", []string{"n", "alt+G"}, "▸ nightly", "It will work on a copy"},
 		{"a search ends, then the key means what it means", []string{"r", "/", "alt+?"}, "keys: review", "esc no search"},
-		{"the frame's own key", []string{"n", "alt+5"}, "LAYER", "It will work on a copy"},
+		{"the frame's own key", []string{"n", "alt+5"}, "default deny", "It will work on a copy"},
 		{"an arrow", []string{"?", "alt+down"}, "▸ fix-ci", "keys: sessions"},
 		{"escape twice", []string{"?", "alt+esc"}, "▸ claude-1", "keys: sessions"},
 		{"enter", []string{"?", "alt+enter"}, "Shall I run the migration?", "keys: sessions"},
@@ -76,7 +76,7 @@ func TestTheFirstStartDoesNotTakeOverWhereAPersonWent(t *testing.T) {
 	d.Press("5")
 	b.Release("List")
 	d.Settle()
-	d.See("What holds it in would be shown here.")
+	d.See("as a new session would have it")
 }
 
 func TestProgressStandsAsLongAsTheWork(t *testing.T) {

@@ -3,6 +3,8 @@ package ui
 import (
 	"strings"
 
+	tea "charm.land/bubbletea/v2"
+
 	"fumehood/ui/kit"
 )
 
@@ -29,12 +31,13 @@ func (a *App) layout(p Place) rect {
 	return rect{y: 3, w: a.w, h: a.h - 5}
 }
 
-// overlay draws the topmost dialog over the lower part of the body.
-func (a *App) overlay(lines []string, r rect) {
+// overlay draws the topmost dialog over the lower part of the body, and says
+// where the cursor is if text is typed in it.
+func (a *App) overlay(lines []string, r rect) *tea.Cursor {
 	d := a.dialogs[len(a.dialogs)-1]
 	h := len(lines)
 	if h < 2 {
-		return
+		return nil
 	}
 	inner := d.View(max(1, r.w-4), h-2)
 	top := max(0, h-len(inner)-2)
@@ -54,4 +57,9 @@ func (a *App) overlay(lines []string, r rect) {
 			lines[i] = "  " + kit.Cut(inner[n], r.w-4)
 		}
 	}
+	if t, ok := d.(kit.Typing); ok {
+		x, y := t.Cursor()
+		return tea.NewCursor(r.x+2+x, r.y+min(h-1, top+1+y))
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package ui
 import (
 	tea "charm.land/bubbletea/v2"
 
+	"fumehood/ui/egress"
 	"fumehood/ui/kit"
 	"fumehood/ui/review"
 	"fumehood/ui/sessions"
@@ -18,6 +19,7 @@ type Backend interface {
 	start.Backend
 	terminal.Backend
 	review.Backend
+	egress.Backend
 	walls.Backend
 }
 

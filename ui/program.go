@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"os/exec"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -48,13 +49,32 @@ func (p *program) terminal(msg tea.Msg) tea.Cmd {
 		p.scr.Redraw()
 	case kit.AskClipboardMsg:
 		p.scr.Ask(ansi.RequestSystemClipboard)
+	case kit.SetClipboardMsg:
+		p.scr.Ask(ansi.SetSystemClipboard(kit.ClipText(msg.Text)))
 	case kit.SuspendMsg:
 		p.leave()
 		return tea.Suspend
 	case tea.ResumeMsg:
 		return p.enter()
+	case kit.EditorDoneMsg:
+		return tea.Batch(p.enter(), kit.Send(msg.Back))
+	case kit.EditorMsg:
+		return p.edit(msg)
 	}
 	return nil
+}
+
+// edit gives the terminal to the person's editor. The loop stands still until it
+// ends.
+func (p *program) edit(msg kit.EditorMsg) tea.Cmd {
+	cmd, err := editor(p.env, exec.LookPath, msg.Path)
+	if err != nil {
+		return kit.Send(msg.Back(err))
+	}
+	p.leave()
+	return tea.ExecProcess(cmd, func(err error) tea.Msg {
+		return kit.EditorDoneMsg{Back: msg.Back(editorEnded(err))}
+	})
 }
 
 // enter takes the terminal, and gives its size as it is now.

@@ -59,7 +59,7 @@ func TestSpaceOnWhatIsLeftOutListsItAndDecidesNothing(t *testing.T) {
 	}
 	d.See("no file is under the cursor")
 	d.Press("k", "k", "a") // up to a file again
-	same(t, calls(b, "Decide"), `Decide a1 [w-docs/locking.md] [docs/locking.md] "approved"`)
+	same(t, calls(b, "Decide"), `Decide a1 w-docs/locking.md docs/locking.md "approved"`)
 }
 
 // Unfolding puts other rows under the cursor's number.
@@ -68,7 +68,7 @@ func TestTheKeyIsForTheRowThatUnfoldingLeavesUnderTheCursor(t *testing.T) {
 	d.Press("G", "k", "enter")
 	d.See("▸  go.sum", "│ go.sum")
 	d.Press("a")
-	same(t, calls(b, "Decide"), `Decide a1 [h-go.sum] [go.sum] "approved"`)
+	same(t, calls(b, "Decide"), `Decide a1 h-go.sum go.sum "approved"`)
 	d, b = inList(t, 120, 40)
 	d.Press("G", "z")
 	d.See("▸  2 left out")

@@ -39,11 +39,11 @@ func TestAHunkIsDecidedByItsID(t *testing.T) {
 	d, b := inReview(t, "src/store/open.go")
 	d.Press("space", "J", "x")
 	same(t, calls(b, "Decide"),
-		`Decide a1 [h-src/store/open.go] [src/store/open.go] "approved"`,
-		`Decide a1 [h2-src/store/open.go] [src/store/open.go] "rejected"`)
+		`Decide a1 h-src/store/open.go src/store/open.go "approved"`,
+		`Decide a1 h2-src/store/open.go src/store/open.go "rejected"`)
 	d.See("approved ✓", "rejected ✗", "2/10 decided")
 	d.Press("u")
-	same(t, calls(b, "Decide"), `Decide a1 [h2-src/store/open.go] [src/store/open.go] ""`)
+	same(t, calls(b, "Decide"), `Decide a1 h2-src/store/open.go src/store/open.go ""`)
 	d.See("1/10 decided")
 }
 
@@ -56,7 +56,7 @@ func TestRapidApproveMeetsOneHunk(t *testing.T) {
 	d.See("1/10 decided")
 	b.Release("Decide")
 	d.Settle()
-	same(t, calls(b, "Decide"), `Decide a1 [h-src/store/open.go] [src/store/open.go] "approved"`)
+	same(t, calls(b, "Decide"), `Decide a1 h-src/store/open.go src/store/open.go "approved"`)
 }
 
 func TestDecisionsGoOutInTheOrderOfTheKeys(t *testing.T) {
@@ -65,7 +65,7 @@ func TestDecisionsGoOutInTheOrderOfTheKeys(t *testing.T) {
 	d.PressRapidly("space", "x", "u", "x")
 	b.Release("Decide")
 	d.Settle()
-	id := `Decide a1 [h-src/store/open.go] [src/store/open.go] `
+	id := `Decide a1 h-src/store/open.go src/store/open.go `
 	same(t, calls(b, "Decide"), id+`"approved"`, id+`"rejected"`, id+`""`, id+`"rejected"`)
 	d.See("rejected ✗")
 }
@@ -109,7 +109,7 @@ func TestAKeyDuringARefreshHoldsWhereTheBytesStay(t *testing.T) {
 	d.PressRapidly("R", "space")
 	b.Release("ChangeSet")
 	d.Settle()
-	same(t, calls(b, "Decide"), `Decide a1 [w-src/store/lock.go] [src/store/lock.go] "approved"`)
+	same(t, calls(b, "Decide"), `Decide a1 w-src/store/lock.go src/store/lock.go "approved"`)
 	d.See("│ src/store/lock.go", "approved ✓", "1/10 decided")
 }
 
@@ -129,7 +129,7 @@ func TestNothingIsDecidedRightAfterTheDiffHasChanged(t *testing.T) {
 	d.See("the diff has just changed")
 	d.Advance(kit.Grace)
 	d.Press("space")
-	same(t, calls(b, "Decide"), `Decide a1 [other-bytes] [src/store/open.go] "approved"`)
+	same(t, calls(b, "Decide"), `Decide a1 other-bytes src/store/open.go "approved"`)
 }
 
 func TestALapsedDecisionIsSaidAndMarked(t *testing.T) {
@@ -172,7 +172,7 @@ func TestABulkKeyLeavesRiskyHunksThatWereNotSeen(t *testing.T) {
 	d.Press("enter")
 	d.Advance(kit.Grace)
 	d.Press("a")
-	same(t, calls(b, "Decide"), `Decide a1 [w-.vscode/tasks.json] [.vscode/tasks.json] "approved"`)
+	same(t, calls(b, "Decide"), `Decide a1 w-.vscode/tasks.json .vscode/tasks.json "approved"`)
 }
 
 func TestARiskyHunkIsNotApprovedAsItAppears(t *testing.T) {
@@ -194,8 +194,8 @@ func TestABulkKeyKeepsWhatWasRejected(t *testing.T) {
 	d, b := inReview(t, "src/store/open.go")
 	d.Press("x", "a")
 	same(t, calls(b, "Decide"),
-		`Decide a1 [h-src/store/open.go] [src/store/open.go] "rejected"`,
-		`Decide a1 [h2-src/store/open.go] [src/store/open.go] "approved"`)
+		`Decide a1 h-src/store/open.go src/store/open.go "rejected"`,
+		`Decide a1 h2-src/store/open.go src/store/open.go "approved"`)
 }
 
 func approvedReview(t *testing.T) (*uitest.Driver, *uitest.Backend) {

@@ -336,7 +336,7 @@ func TestAnIdleWorkbenchIsIdle(t *testing.T) {
 	if _, err := tt.master.WriteString("5"); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 10*time.Second, "walls", func() bool { return bytes.Contains(tt.text(), []byte("LAYER")) })
+	within(t, 10*time.Second, "walls", func() bool { return bytes.Contains(tt.text(), []byte("default deny")) })
 	least := 1 << 30
 	for range 5 { // the calmest of five: another test may run beside this one
 		out, was, begin := len(tt.text()), switches(), time.Now()

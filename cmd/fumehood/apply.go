@@ -14,6 +14,7 @@ import (
 func applyCommand() *cobra.Command {
 	var o session.ApplyOptions
 	var only []string
+	var to, message, author string
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "apply [ID]",
@@ -22,7 +23,8 @@ func applyCommand() *cobra.Command {
 			"even over a crash; \"fumehood undo\" takes it back. With --all a fresh snapshot is taken and every undecided hunk\n" +
 			"approved first, except those under a warn or danger finding, which are listed; name a rule with\n" +
 			"--accept-risk to approve its findings too. A file that changed on the host since the copy is a conflict:\n" +
-			"nothing is written (exit status 1) unless --skip-conflicts leaves such files out.",
+			"nothing is written (exit status 1) unless --merge joins its changes with the agent's, which are then in other\n" +
+			"lines or settled in the review, or --skip-conflicts leaves such files out.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, d, err := openSession(cmd, args)
@@ -37,6 +39,16 @@ func applyCommand() *cobra.Command {
 					return err
 				}
 			}
+			if o.To, err = session.ParseTo(to); err != nil {
+				return err
+			}
+			if o.Merge && (o.To.Branch != "" || o.To.Patch != "") {
+				return errors.New("--merge joins changes with those in the work tree: it means nothing for a branch or a patch")
+			}
+			if (message != "" || author != "") && o.To.Branch == "" {
+				return errors.New("--message and --author are of the commit that --to branch:NAME makes")
+			}
+			o.To.Message, o.To.Author = message, author
 			res, err := h.Apply(cmd.Context(), d, o)
 			return printApplied(cmd.OutOrStdout(), res, err, asJSON, o.DryRun, "applied")
 		},
@@ -44,7 +56,12 @@ func applyCommand() *cobra.Command {
 	c.Flags().BoolVar(&o.All, "all", false, "approve every undecided hunk first, except risky ones")
 	c.Flags().StringArrayVar(&o.AcceptRisk, "accept-risk", nil, "with --all: approve findings of this rule too (repeatable)")
 	c.Flags().StringArrayVar(&only, "only", nil, "only paths that fit this pathspec; :(literal) for odd names (repeatable)")
+	c.Flags().StringArrayVar(&o.Ignored, "ignored", nil, "changes under ignored paths that fit this pathspec as well (repeatable)")
 	c.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "say what would be written; write and record nothing")
+	c.Flags().StringVar(&to, "to", "worktree", "where to: worktree, branch:NAME (a new branch on the commit that was copied; index and work tree stay) or patch:FILE")
+	c.Flags().StringVar(&message, "message", "", "of the commit on the branch")
+	c.Flags().StringVar(&author, "author", "", "of the commit on the branch: \"Name <mail>\"; default: the repository's own")
+	c.Flags().BoolVar(&o.Merge, "merge", false, "merge files that changed on the host too, as far as no conflict is open")
 	c.Flags().BoolVar(&o.SkipConflicts, "skip-conflicts", false, "leave out files that changed on the host")
 	c.Flags().StringVar(&o.Repo, "repo", "", "the repository moved to this folder")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
@@ -89,8 +106,22 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 		}
 		if err == nil {
 			for _, p := range res.Applied {
-				fmt.Fprintf(w, "%s  %s%s\n", verb, diffreview.SafeName(p), kindText(res.Changes, p))
+				fmt.Fprintf(w, "%s  %s%s\n", verb, diffreview.SafeName(p), kindText(res, p))
 			}
+		}
+		if res.MovedOn != "" {
+			fmt.Fprintf(w, "note  %s\n", visible(res.MovedOn))
+		}
+		for _, n := range res.Notes {
+			fmt.Fprintf(w, "note  %s: %s\n", diffreview.SafeName(n.Path), visible(n.Why))
+		}
+		switch {
+		case res.Branch != "" && err == nil && verb == "restored":
+			fmt.Fprintf(w, "branch %s taken away\n", visible(res.Branch))
+		case res.Patch != "" && err == nil && !dry:
+			fmt.Fprintf(w, "the patch is in %s; the work tree is as it was\n", visible(res.Patch))
+		case res.Commit != "" && err == nil:
+			fmt.Fprintf(w, "branch %s is at %s\n", visible(res.Branch), res.Commit)
 		}
 		for _, c := range res.Conflicts {
 			fmt.Fprintf(w, "conflict  %s: %s\n", diffreview.SafeName(c.Path), visible(c.Why))
@@ -106,8 +137,13 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 }
 
 // kindText names what a plain "applied" would hide.
-func kindText(changes []session.PathWhy, path string) string {
-	for _, c := range changes {
+func kindText(res session.Applied, path string) string {
+	for _, m := range res.Merged {
+		if m.Path == path {
+			return " (merged: " + visible(m.Why) + ")"
+		}
+	}
+	for _, c := range res.Changes {
 		if c.Path == path && c.Why != "modified" {
 			return " (" + c.Why + ")"
 		}
@@ -118,7 +154,7 @@ func kindText(changes []session.PathWhy, path string) string {
 func applyHint(err error) string {
 	switch {
 	case errors.Is(err, session.ErrConflict):
-		return "--skip-conflicts leaves those files out and applies the rest"
+		return "--merge joins changes in other lines; --skip-conflicts leaves those files out and applies the rest"
 	case errors.Is(err, session.ErrNothing):
 		return "\"fumehood review\" decides file by file; --all approves what carries no risk"
 	}

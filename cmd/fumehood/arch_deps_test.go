@@ -185,7 +185,7 @@ func TestNothingHeavyIsLinked(t *testing.T) {
 		},
 		{
 			name: "the supervisor is idle for hours without a screen", pkg: "fumehood/session/supervisor",
-			deny: []string{modCharm, modChroma, modCobra, "net/http", "fumehood/ui", "fumehood/themes"},
+			deny: []string{modCharm, modChroma, modCobra, "fumehood/ui", "fumehood/themes"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -92,11 +92,13 @@ func connectTerminal(run func(session.Streams) (*wire.End, error)) (end *wire.En
 		return nil, fmt.Errorf("put the terminal into raw mode: %w", err)
 	}
 	out := term.NewFilter(os.Stdout)
+	var clips clipboard
 	defer func() {
 		_, _ = os.Stdout.Write(out.Restore()) // the terminal may be gone
 		if rerr := restore(); rerr != nil && err == nil {
 			err = fmt.Errorf("restore the terminal: %w", rerr)
 		}
+		clips.report()
 	}()
 	size := terminalSize()
 	detach := make(chan struct{})
@@ -132,8 +134,28 @@ func connectTerminal(run func(session.Streams) (*wire.End, error)) (end *wire.En
 	}()
 	return run(session.Streams{
 		In: in, Out: out, Size: &size, Sizes: sizes, Detach: left,
+		Clip:   clips.take,
 		Notice: func(string) {}, // a line would fall into the program's picture; the workbench shows it
 	})
+}
+
+// clipboard is what the inside wanted in the clipboard of an attached terminal.
+// Where the policy asks, there is no screen here to ask on: it is refused, and
+// told once the terminal is the user's own again.
+type clipboard struct{ refused, bytes int }
+
+func (c *clipboard) take(clip wire.Clip) {
+	if !clip.Allow {
+		c.refused, c.bytes = c.refused+1, clip.Bytes
+		return
+	}
+	_, _ = os.Stdout.Write(term.SetClipboard(clip.Text)) // the terminal may be gone
+}
+
+func (c *clipboard) report() {
+	if c.refused > 0 {
+		fmt.Fprintf(os.Stderr, "fumehood: the inside asked to set your clipboard (%s, the last of %d bytes), refused: only the workbench can ask you; terminal.clipboard = \"allow\" passes them on\n", plural(c.refused, "time"), c.bytes)
+	}
 }
 
 // scanInput takes the reserved key out of raw input. What it gives ends when

@@ -46,8 +46,8 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-func demoRequest(d *demo.Demo) (session.Request, error) {
-	argv, err := session.AgentCommand("demo")
+func demoRequest(h *session.Host, d *demo.Demo) (session.Request, error) {
+	argv, err := h.AgentCommand("demo", "", true)
 	return session.Request{
 		Repo: d.Repo, Policy: "default", Agent: "demo", Command: argv,
 		Env: []string{"DEMO_CANARY=" + d.Canary},
@@ -55,7 +55,7 @@ func demoRequest(d *demo.Demo) (session.Request, error) {
 }
 
 func demoWorkbench(cmd *cobra.Command, h *session.Host, d *demo.Demo) error {
-	req, err := demoRequest(d)
+	req, err := demoRequest(h, d)
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func demoWorkbench(cmd *cobra.Command, h *session.Host, d *demo.Demo) error {
 }
 
 func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) error {
-	req, err := demoRequest(d)
+	req, err := demoRequest(h, d)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) 
 		return err
 	}
 	fmt.Fprintf(w, "\nWhat would come back, if you approved it:\n\n")
-	if err := writeDiff(w, r.Set); err != nil {
+	if err := writeDiff(w, r); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\nThe git hook and the agent's commit are not in it: a .git never comes back.\n")

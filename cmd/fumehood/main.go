@@ -7,13 +7,17 @@ import (
 	"os"
 
 	"fumehood/isolate/doctor"
+	"fumehood/isolate/egress/credential"
 	"fumehood/isolate/stage"
+	"fumehood/isolate/walls/probe"
 	"fumehood/session/supervisor"
 )
 
 func main() {
 	// The re-executed processes come first: each ends the process itself.
 	stage.Dispatch()
+	credential.Dispatch()
+	probe.Dispatch()
 	doctor.Dispatch()
 	supervisor.Dispatch()
 	os.Exit(execute(os.Args[1:]))

@@ -12,79 +12,126 @@ import (
 
 	"fumehood/internal/atomicfile"
 	"fumehood/isolate/policy"
+	"fumehood/session"
 )
 
 func policyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "policy",
-		Short: "Show, check or begin a policy",
+		Short: "Show, check, begin or trust a policy",
 		Args:  cobra.NoArgs,
 		// Without this a misspelt subcommand would print help and succeed.
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(policyShow(), policyCheck(), policyInit())
+	c.AddCommand(policyShow(), policyCheck(), policyInit(), policyTrust())
 	return c
 }
 
 func policyShow() *cobra.Command {
-	return &cobra.Command{
+	var asTOML bool
+	c := &cobra.Command{
 		Use:   "show [POLICY]",
 		Short: "Print a policy as plain text, wall by wall",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Prints a policy as plain text, wall by wall. Without POLICY it is the one that a session here\n" +
+			"would have, together with the repository's own .fumehood/policy.toml.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := host()
 			if err != nil {
 				return err
 			}
-			p, _, err := policy.Find(first(args), h.Config)
+			p, own, err := policyHere(cmd, h, first(args))
 			if err != nil {
 				return err
 			}
-			if errs := policy.Check(p); len(errs) > 0 {
-				return errors.Join(errs...)
+			if asTOML {
+				_, err := cmd.OutOrStdout().Write(policy.Encode(p))
+				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), visible(policy.Block(p, time.Now())))
+			fmt.Fprint(cmd.OutOrStdout(), visible(h.Block(p, time.Now())))
+			if own != nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "\nRepository's own policy: %s\n%s", session.RepositoryPolicyFile, visible(indented(own.Notes())))
+			}
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&asTOML, "toml", false, "print it as a policy file, in its canonical form")
+	return c
+}
+
+// policyHere is the policy that is named; without a name the one that a session
+// here would have, and what the repository's own has to do with it.
+func policyHere(cmd *cobra.Command, h *session.Host, name string) (*policy.Policy, *session.RepositoryPolicy, error) {
+	if _, err := session.RepositoryAround(cmd.Context(), ".", h.Home); name != "" || err != nil {
+		p, err := policy.Load(name, h.Config)
+		return p, nil, err
+	}
+	p, own, err := h.RepositoryPolicyOf(cmd.Context(), ".", "")
+	if err != nil {
+		return nil, nil, err
+	}
+	if own != nil {
+		p = own.Merged
+	}
+	return p, own, nil
+}
+
+func indented(lines []string) string {
+	if len(lines) == 0 {
+		return "  it asks for nothing else than yours\n"
+	}
+	return "  " + strings.Join(lines, "\n  ") + "\n"
 }
 
 func policyCheck() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [POLICY]",
 		Short: "Check a policy; errors come with line and column",
-		Args:  cobra.MaximumNArgs(1),
+		Long: "Checks a policy; errors come with line and column. Without POLICY it checks the one that a session\n" +
+			"here would have, and the repository's own .fumehood/policy.toml.",
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			h, err := host()
 			if err != nil {
 				return err
 			}
-			p, src, err := policy.Find(first(args), h.Config)
+			p, own, err := policyHere(cmd, h, first(args))
 			if err != nil {
 				return err
 			}
-			if p, err = policy.CheckFile(p.Name, src); err != nil {
-				return err
-			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ok  %s\n", visible(p.Name))
+			if own != nil {
+				fmt.Fprintf(cmd.OutOrStdout(), "ok  %s\n%s", session.RepositoryPolicyFile, visible(indented(own.Notes())))
+			}
 			return nil
 		},
 	}
 }
 
 func policyInit() *cobra.Command {
-	var toStdout bool
+	var (
+		toStdout bool
+		from     string
+	)
 	c := &cobra.Command{
 		Use:   "init [NAME]",
 		Short: "Write a commented policy with every key to the configuration folder",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if toStdout {
-				_, err := cmd.OutOrStdout().Write(policy.Template())
-				return err
-			}
 			h, err := host()
 			if err != nil {
+				return err
+			}
+			text := policy.Template()
+			if cmd.Flags().Changed("from") {
+				p, err := policy.Load(from, h.Config)
+				if err != nil {
+					return err
+				}
+				text = policy.TemplateOf(p)
+			}
+			if toStdout {
+				_, err := cmd.OutOrStdout().Write(text)
 				return err
 			}
 			if h.Config == "" {
@@ -103,7 +150,7 @@ func policyInit() *cobra.Command {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				return err
 			}
-			if err := atomicfile.Write(path, policy.Template(), 0o600); err != nil {
+			if err := atomicfile.Write(path, text, 0o600); err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), path)
@@ -113,6 +160,7 @@ func policyInit() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().StringVar(&from, "from", policy.DefaultName, "the policy whose values and entries it begins with")
 	c.Flags().BoolVar(&toStdout, "stdout", false, "print it instead")
 	return c
 }

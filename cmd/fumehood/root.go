@@ -85,8 +85,9 @@ func rootCommand() *cobra.Command {
 	c.AddCommand(
 		runCommand(), resumeCommand(), attachCommand(), execCommand(),
 		lsCommand(), stopCommand(), rmCommand(), pruneCommand(), logCommand(),
-		diffCommand(), reviewCommand(), applyCommand(), undoCommand(),
-		policyCommand(), doctorCommand(), demoCommand(),
+		diffCommand(), reviewCommand(), commentCommand(), tryCommand(), applyCommand(), undoCommand(),
+		exportCommand(), verifyCommand(), importCommand(),
+		wallsCommand(), policyCommand(), doctorCommand(), demoCommand(),
 	)
 	return c
 }

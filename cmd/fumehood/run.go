@@ -46,12 +46,9 @@ func runCommand() *cobra.Command {
 			"attached (ctrl+\\ then d leaves it running); else its streams pass through byte for byte.\n\n" +
 			"Exit status: the command's own; 128+N when signal N ended it; 124 when a limit did; 125 when\n" +
 			"fumehood refused or failed before the command ran; 126 not executable; 127 not found.",
-		Example: "fumehood run -- go test ./...\nfumehood run --json -- sh -c 'make && ./prog'\nfumehood run --agent shell",
+		Example: "fumehood run -- go test ./...\nfumehood run --json -- sh -c 'make && ./prog'\nfumehood run --agent shell\n" +
+			"fumehood run --agent claude -- explain what the tests leave out",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			argv, agent, err := commandOf(agent, args)
-			if err != nil {
-				return err
-			}
 			if err := f.check(); err != nil {
 				return err
 			}
@@ -63,6 +60,10 @@ func runCommand() *cobra.Command {
 				return err
 			}
 			tty := !f.asJSON && isTerminal(os.Stdin) && isTerminal(os.Stdout)
+			argv, agent, err := commandOf(h, agent, args, tty || f.detach && !f.asJSON)
+			if err != nil {
+				return err
+			}
 			req := session.Request{
 				Repo: repo, Policy: pol, Agent: agent, Name: name, Command: argv, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout,
 				Hold: !f.detach, Bound: !f.detach && !tty, Size: terminalSize(),
@@ -84,7 +85,7 @@ func runCommand() *cobra.Command {
 	f.add(c)
 	c.Flags().StringVarP(&repo, "repo", "C", ".", "the repository around this folder")
 	c.Flags().StringVarP(&pol, "policy", "p", "", "a policy's name, or a file")
-	c.Flags().StringVar(&agent, "agent", "", "what runs when no command is given: "+strings.Join(session.Agents(), ", "))
+	c.Flags().StringVar(&agent, "agent", "", "what runs when no command is given, with what follows -- as its prompt: "+strings.Join(session.Agents(), ", "))
 	c.Flags().StringVarP(&name, "name", "n", "", "the session's name")
 	c.Flags().BoolVar(&rm, "rm", false, "remove the session at the end, unless it holds undecided changes")
 	return c
@@ -101,16 +102,16 @@ func printStarted(cmd *cobra.Command, d store.Dir, f runFlags) error {
 	return nil
 }
 
-func commandOf(agent string, args []string) ([]string, string, error) {
+// commandOf is what to run: the arguments as they are, or an agent, to which
+// they are a prompt.
+func commandOf(h *session.Host, agent string, args []string, tty bool) ([]string, string, error) {
 	switch {
-	case len(args) > 0 && agent != "":
-		return nil, "", errors.New("give --agent or a command, not both")
-	case len(args) > 0:
+	case agent == "" && len(args) > 0:
 		return args, "command", nil
 	case agent == "":
 		return nil, "", errors.New("no command given; put one after --, or name an agent with --agent")
 	}
-	argv, err := session.AgentCommand(agent)
+	argv, err := h.AgentCommand(agent, strings.Join(args, " "), tty)
 	return argv, agent, err
 }
 
@@ -131,6 +132,7 @@ func finishRun(cmd *cobra.Command, h *session.Host, d store.Dir, f runFlags, tty
 	if f.asJSON {
 		return runJSON(cmd, h, d, rm)
 	}
+	refused := watchEgress(cmd, d)
 	end, err := followSession(cmd, d, tty)
 	if errors.Is(err, session.ErrDetached) {
 		fmt.Fprintf(os.Stderr, "\nfumehood: left %s running; \"fumehood attach %s\" comes back to it\n", d.ID(), d.ID())
@@ -140,6 +142,8 @@ func finishRun(cmd *cobra.Command, h *session.Host, d store.Dir, f runFlags, tty
 		return err
 	}
 	report(end)
+	hintMissing(h, d, end)
+	refused(endCode(end))
 	afterRun(cmd, h, d, rm)
 	if code := endCode(end); code != 0 {
 		return &exitError{code: code}
@@ -159,6 +163,13 @@ func report(e *wire.End) {
 	}
 	if e.Usage.Leftover > 0 && e.State == wire.StateExited {
 		fmt.Fprintf(os.Stderr, "fumehood: %s still running when the command ended; ended too\n", plural(e.Usage.Leftover, "process"))
+	}
+}
+
+// hintMissing says what would bring a program in that this machine has.
+func hintMissing(h *session.Host, d store.Dir, e *wire.End) {
+	if text := h.Missing(d, endCode(e), e.Began); text != "" {
+		fmt.Fprintf(os.Stderr, "fumehood: hint: %s\n", visible(text))
 	}
 }
 
@@ -196,6 +207,7 @@ func runJSON(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) error {
 	if err := printJSON(cmd.OutOrStdout(), res); err != nil {
 		return err
 	}
+	hintMissing(h, d, end)
 	if rm {
 		if err := h.Remove(cmd.Context(), d, len(res.Files) == 0); err != nil {
 			fmt.Fprintf(os.Stderr, "fumehood: %v\n", err)
@@ -275,8 +287,9 @@ func attachCommand() *cobra.Command {
 func execCommand() *cobra.Command {
 	var noTTY bool
 	c := &cobra.Command{
-		Use:   "exec [ID] -- CMD...",
-		Short: "Run another command in a live session's sandbox",
+		Use:     "exec ID -- CMD...",
+		Short:   "Run another command in a live session's sandbox",
+		Example: "fumehood exec calm-1 -- ps aux\nfumehood exec -- ps aux  # the repository's only session",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n := cmd.ArgsLenAtDash()
 			if n < 0 || n > 1 || len(args) == n {
@@ -287,6 +300,7 @@ func execCommand() *cobra.Command {
 				return err
 			}
 			tty := !noTTY && isTerminal(os.Stdin) && isTerminal(os.Stdout)
+			refused := watchEgress(cmd, d)
 			end, err := followExec(cmd, d, args[n:], tty)
 			if errors.Is(err, session.ErrDetached) {
 				return nil
@@ -295,6 +309,7 @@ func execCommand() *cobra.Command {
 				return err
 			}
 			report(end)
+			refused(endCode(end))
 			if code := endCode(end); code != 0 {
 				return &exitError{code: code}
 			}

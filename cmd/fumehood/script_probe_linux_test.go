@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probe is the program that scripts run inside to try one thing that a wall
+// kernelProbe is the program that scripts run inside to try one thing that a wall
 // must refuse, and outside as the control that the same thing works there. It
 // prints "ok" or the kernel's answer, and its status tells.
-func probe(args []string) int {
+func kernelProbe(args []string) int {
 	if len(args) == 0 {
 		fmt.Fprintln(os.Stderr, "usage: probe WHAT [ARG...]")
 		return 2

@@ -16,7 +16,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"fumehood/isolate/doctor"
+	"fumehood/isolate/egress/credential"
 	"fumehood/isolate/stage"
+	"fumehood/isolate/walls/probe"
 	"fumehood/session/supervisor"
 )
 
@@ -24,11 +26,17 @@ import (
 // that is this binary, which therefore begins as main does.
 func TestMain(m *testing.M) {
 	stage.Dispatch()
+	credential.Dispatch()
+	probe.Dispatch()
 	doctor.Dispatch()
 	supervisor.Dispatch()
 	testscript.Main(scripts{m}, map[string]func(){
 		"fumehood": func() { os.Exit(execute(os.Args[1:])) },
-		"probe":    func() { os.Exit(probe(os.Args[1:])) },
+		"without": func() {
+			fmt.Fprintln(os.Stderr, without(os.Args[1:]))
+			os.Exit(2)
+		},
+		"probe": func() { os.Exit(kernelProbe(os.Args[1:])) },
 	})
 }
 

@@ -30,7 +30,8 @@ func lsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := h.Sessions(repo)
+			// Live ones are asked, since only they know that their agent waits.
+			list, err := (&session.Client{Host: h, Repo: repo}).List(cmd.Context(), repo == "")
 			if err != nil {
 				return err
 			}
@@ -43,9 +44,9 @@ func lsCommand() *cobra.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tNAME\tAGENT\tSTATE\tAGE\tCHANGES\tREPOSITORY")
+			fmt.Fprintln(w, "ID\tNAME\tAGENT\tSTATE\tAGE\tCHANGES\tEGRESS\tREPOSITORY")
 			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, s.Name, s.Agent, stateText(s), ago(s.Created, time.Now()), changesText(s), visible(s.Repo))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, s.Name, s.Agent, stateText(s), ago(s.Created, time.Now()), changesText(s), egressText(s), visible(s.Repo))
 			}
 			return w.Flush()
 		},
@@ -93,7 +94,7 @@ func stopCommand() *cobra.Command {
 func rmCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:   "rm [ID]...",
+		Use:   "rm ID...",
 		Short: "Remove sessions with their workspaces",
 		Long:  "Removes sessions with their workspaces. One with changes that nobody decided on is kept, and said, unless --force is given.",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -113,7 +114,7 @@ func rmCommand() *cobra.Command {
 				dirs = append(dirs, d)
 			}
 			for _, d := range dirs {
-				standing := h.Standing(d)
+				standing := h.Undoable(d)
 				err := h.Remove(cmd.Context(), d, force)
 				var u *session.UndecidedError
 				if errors.As(err, &u) && isTerminal(os.Stdin) && isTerminal(os.Stderr) {
@@ -182,10 +183,10 @@ func pruneCommand() *cobra.Command {
 }
 
 func logCommand() *cobra.Command {
-	var events, raw, asJSON bool
+	var events, egress, raw, asJSON bool
 	c := &cobra.Command{
 		Use:   "log [ID]",
-		Short: "Print a session's stored output, or its events",
+		Short: "Print a session's stored output, its events, or its attempts to reach the network",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			_, d, err := openSession(cmd, args)
@@ -193,10 +194,12 @@ func logCommand() *cobra.Command {
 				return err
 			}
 			switch {
-			case asJSON && !events:
-				return errors.New("--json only means something together with --events")
-			case raw && events:
-				return errors.New("choose one of --raw and --events")
+			case asJSON && !events && !egress:
+				return errors.New("--json only means something together with --events or --egress")
+			case raw && events || raw && egress || events && egress:
+				return errors.New("choose one of --raw, --events and --egress")
+			case egress:
+				return printEgress(cmd.OutOrStdout(), d, asJSON)
 			case events:
 				return printEvents(cmd.OutOrStdout(), d, asJSON)
 			}
@@ -204,8 +207,9 @@ func logCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(&events, "events", "e", false, "what happened to the session, by whom")
+	c.Flags().BoolVar(&egress, "egress", false, "every attempt to reach the network, and what came of it")
 	c.Flags().BoolVar(&raw, "raw", false, "the output's exact bytes, control characters and all; not to a terminal")
-	c.Flags().BoolVar(&asJSON, "json", false, "with --events: one JSON object a line")
+	c.Flags().BoolVar(&asJSON, "json", false, "with --events or --egress: one JSON object a line")
 	return c
 }
 

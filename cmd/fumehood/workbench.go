@@ -1,14 +1,39 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"fumehood/isolate/walls"
 	"fumehood/session"
+	"fumehood/session/prove"
 	"fumehood/ui"
 )
+
+// bench is what the workbench asks: the sessions of one repository, and the
+// wall tests, which lie above them.
+type bench struct{ *session.Client }
+
+// Prove runs wall tests and keeps what they prove. Of a run that was ended
+// nothing is kept: what it did not get to says nothing of the walls.
+func (b bench) Prove(ctx context.Context, run walls.Run, tell func(walls.Event)) (*walls.Record, error) {
+	rec, err := prove.Run(ctx, b.Host, run, tell)
+	if err != nil {
+		return rec, err
+	}
+	if err := ctx.Err(); err != nil {
+		return rec, err
+	}
+	return rec, b.Proved(rec)
+}
+
+// Mutate leaves out one part of the walls at a time.
+func (b bench) Mutate(ctx context.Context, policy string, tell func(walls.Event)) (*walls.Matrix, error) {
+	return prove.Mutate(ctx, b.Host, policy, tell)
+}
 
 // workbench opens the workbench on the repository around dir, at a place and,
 // when id is not empty, on a session.
@@ -24,32 +49,13 @@ func workbench(cmd *cobra.Command, dir, id, place string) error {
 	if err != nil {
 		return err
 	}
-	return ui.Run(cmd.Context(), &session.Client{Host: h, Repo: repo}, ui.Options{Repo: repo, Session: id, Place: place})
-}
-
-func reviewCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "review [ID]",
-		Short: "Open the review screen alone",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			h, d, err := openSession(cmd, args)
-			if err != nil {
-				return err
-			}
-			rec, err := d.LoadRecord()
-			if err != nil {
-				return err
-			}
-			return workbenchOf(cmd, h, rec.Repo, d.ID(), "review")
-		},
-	}
+	return ui.Run(cmd.Context(), bench{&session.Client{Host: h, Repo: repo}}, ui.Options{Repo: repo, Session: id, Place: place})
 }
 
 // workbenchOf opens the workbench on a repository that may have moved since.
-func workbenchOf(cmd *cobra.Command, h *session.Host, repo, id, place string) error {
+func workbenchOf(cmd *cobra.Command, h *session.Host, repo, id, place string, ignored []string) error {
 	if !isTerminal(os.Stdin) || !isTerminal(os.Stdout) {
 		return errors.New("the review screen needs a terminal on stdin and stdout; \"fumehood diff\" prints the change set")
 	}
-	return ui.Run(cmd.Context(), &session.Client{Host: h, Repo: repo}, ui.Options{Repo: repo, Session: id, Place: place})
+	return ui.Run(cmd.Context(), bench{&session.Client{Host: h, Repo: repo, Ignored: ignored}}, ui.Options{Repo: repo, Session: id, Place: place})
 }

@@ -18,8 +18,13 @@ type Target struct {
 	// Want is what shall stand there. The zero Entry deletes; Blob names bytes
 	// in the Store; of the mode only Exec counts.
 	Want diffreview.Entry
-	// Units are the IDs of the decisions behind it, for the record alone.
+	// Units are the tags of the decisions behind it, for the record alone.
 	Units []string
+	// Merged: Want joins what is approved with changes of the host's own. Base is
+	// then the host's entry that was read for it, and nothing else counts as
+	// unchanged: see Compare. Approved is what was approved, before it was joined.
+	Merged   bool
+	Approved diffreview.Entry
 }
 
 // Root is the repository as it was at copy-in. Apply refuses when the folder at
@@ -64,7 +69,10 @@ type Options struct {
 }
 
 // lacks is what the file system can't do; tests pretend with it.
-type lacks struct{ nameless, exchange bool }
+type lacks struct {
+	nameless, exchange bool
+	names              folding
+}
 
 // PathWhy is a path and a reason, a clause in lower case.
 type PathWhy struct {

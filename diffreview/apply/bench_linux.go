@@ -56,7 +56,9 @@ func (b *bench) open() (err error) {
 	if b.journal, err = readJournals(b.Journal); err != nil {
 		return err
 	}
-	b.tree, err = openTree(b.Root)
+	if b.tree, err = openTree(b.Root); err == nil {
+		b.tree.folds = b.lacks.names
+	}
 	return err
 }
 
@@ -124,13 +126,17 @@ func (j *journal) interrupted() *txn {
 	return nil
 }
 
-// last gives what this journal's applies and undos left at each path.
+// last gives what this journal's applies and undos left at each path, unless it
+// holds changes of the host's own: overwriting those would lose them.
 func (j *journal) last() map[string]diffreview.Entry {
 	last := map[string]diffreview.Entry{}
 	for _, t := range j.txns {
 		if t.state == recDone {
 			for _, m := range t.moves {
 				last[m.Path] = m.To.entry()
+				if m.merged {
+					delete(last, m.Path)
+				}
 			}
 		}
 	}

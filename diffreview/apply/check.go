@@ -11,12 +11,19 @@ import (
 
 // goal is one path and what it shall become.
 type goal struct {
-	path  string
-	ok    []diffreview.Entry // host entries that count as unchanged
-	base  diffreview.Entry   // the first of them, to name the difference
-	want  diffreview.Entry
-	units []string
-	undo  *undoOf // set when an apply is taken back
+	path string
+	ok   []diffreview.Entry // host entries that count as unchanged
+	base diffreview.Entry   // the first of them, to name the difference
+	want diffreview.Entry
+	undo *undoOf // set when an apply is taken back
+	note
+}
+
+// note is what a journal keeps of a move beside the move itself; see Target.
+type note struct {
+	units    []string
+	merged   bool
+	approved diffreview.Entry
 }
 
 // undoOf is what an apply left and what it had found.
@@ -56,12 +63,12 @@ type host struct {
 
 // move takes one path from one state to another.
 type move struct {
-	Path  string
-	Base  diffreview.Entry
-	From  state
-	To    state
-	Temp  string // the temporary name, in a folder that outlives the move
-	Units []string
+	Path string
+	Base diffreview.Entry
+	From state
+	To   state
+	Temp string // the temporary name, in a folder that outlives the move
+	note
 }
 
 // dirMove makes or removes one folder. Mode 0 is a new folder's.
@@ -83,6 +90,7 @@ type plan struct {
 	writes    []move
 	already   []string // the host has what is wanted
 	conflicts []PathWhy
+	differ    map[string]bool // conflicts of another file or link at the path, nothing else
 	gone      map[string]bool // the paths of rmdirs
 }
 
@@ -98,7 +106,7 @@ type dirRules struct {
 // answer on the same host, nothing is read or written. A goal in conflict is
 // left out of the moves; whether the others are made is the caller's choice.
 func check(goals []goal, h host, rules dirRules) plan {
-	c := checker{h: h, rules: rules, goals: map[string]goal{}, moves: map[string]move{}, why: map[string]string{}, done: map[string]bool{}}
+	c := checker{h: h, rules: rules, goals: map[string]goal{}, moves: map[string]move{}, why: map[string]string{}, done: map[string]bool{}, differ: map[string]bool{}}
 	for _, g := range goals {
 		c.goals[g.path] = g
 	}
@@ -110,6 +118,7 @@ func check(goals []goal, h host, rules dirRules) plan {
 		if c.h.paths[p].absent() {
 			if why := c.parents(p, true); why != "" {
 				c.why[p] = why
+				delete(c.differ, p)
 			}
 		}
 	}
@@ -129,6 +138,8 @@ type checker struct {
 	why   map[string]string
 	done  map[string]bool
 	gone  map[string]bool // folders that the deletions empty
+
+	differ map[string]bool
 }
 
 // compare decides on one goal by what stands at its own path.
@@ -144,19 +155,23 @@ func (c *checker) compare(g goal) {
 		c.done[g.path] = true // a folder is no entry: the file is gone, as wanted
 	case hp.Kind == kindFolder && g.base.Kind == diffreview.KindAbsent:
 		// May work out when the folder's files are deleted too: settle decides.
-		c.moves[g.path] = move{Path: g.path, Base: g.base, To: g.next(state{}), Units: g.units}
+		c.moves[g.path] = move{Path: g.path, Base: g.base, To: g.next(state{}), note: g.note}
 	case slices.ContainsFunc(g.ok, func(e diffreview.Entry) bool { return sameEntry(found, e) }):
-		c.moves[g.path] = move{Path: g.path, Base: g.base, From: hp.state, To: g.next(hp.state), Units: g.units}
+		c.moves[g.path] = move{Path: g.path, Base: g.base, From: hp.state, To: g.next(hp.state), note: g.note}
 	default:
 		c.why[g.path] = differs(g, found)
+		c.differ[g.path] = found.Kind != kindFolder && found.Kind != kindSpecial
 	}
 }
 
 // differs says how the host's entry is not the one expected.
 func differs(g goal, found diffreview.Entry) string {
 	since := "after the copy"
-	if g.undo != nil {
+	switch {
+	case g.undo != nil:
 		since = "after it was applied"
+	case g.merged:
+		since = "after it was merged"
 	}
 	base := g.base
 	switch {
@@ -275,7 +290,7 @@ func (c *checker) parents(p string, write bool) string {
 }
 
 func (c *checker) plan() plan {
-	p := plan{gone: c.gone}
+	p := plan{gone: c.gone, differ: c.differ}
 	absent := map[string]bool{}
 	for path, m := range c.moves {
 		if m.To.absent() {

@@ -36,6 +36,9 @@ func crashTargets(st memStore) []Target {
 		{Path: "f", Base: f("f")},
 		{Path: "f/y", Want: f("y")},
 		{Path: "there", Base: f("0"), Want: f("there")},
+		{Path: "merge", Base: f("mine"), Want: st.prog("mine and agent's"), Merged: true, Approved: st.prog("agent's")},
+		{Path: "over/mine", Base: f("mine"), Merged: true},
+		{Path: "back", Want: f("agent's"), Merged: true, Approved: f("agent's")},
 	}
 }
 
@@ -56,6 +59,8 @@ func fillCrash(s *site) {
 	s.write("d/x", "x", 0o644)
 	s.write("f", "f", 0o644)
 	s.write("there", "there", 0o644)
+	s.write("merge", "mine", 0o600)
+	s.write("over/mine", "mine", 0o644)
 	s.write("sub/untouched", "u", 0o644)
 	must(s.t, os.Chmod(s.repo+"/del", 0o750))
 }

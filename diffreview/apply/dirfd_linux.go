@@ -20,8 +20,9 @@ const resolve = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_N
 // Folder descriptors are plain numbers, file descriptors are os.Files; the two
 // never mix, or a finalizer could close a number that is in use again.
 type tree struct {
-	fd   int
-	root Root
+	fd    int
+	root  Root
+	folds folding // of tests
 }
 
 // openTree opens the root and takes the lock that keeps applies of other
@@ -82,12 +83,15 @@ func (t *tree) close() {
 
 // open opens a path below the root.
 func (t *tree) open(rel string, flags int, mode uint32) (int, error) {
-	if rel == "" {
+	if rel = t.real(rel); rel == "" {
 		rel = "."
 	}
 	how := unix.OpenHow{Flags: uint64(flags) | unix.O_CLOEXEC, Mode: uint64(mode), Resolve: resolve}
 	return retry(func() (int, error) { return unix.Openat2(t.fd, rel, &how) })
 }
+
+// base is the last name of a path.
+func (t *tree) base(rel string) string { return baseOf(t.real(rel)) }
 
 // dir opens a folder to work in; the caller closes it. O_PATH also opens a
 // folder that may be entered but not listed.
@@ -144,7 +148,7 @@ func (t *tree) lstat(rel string) (*unix.Stat_t, error) {
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstatat(fd, baseOf(rel), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+	if err := unix.Fstatat(fd, t.base(rel), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
 		return nil, err
 	}
 	return &st, nil
@@ -164,7 +168,7 @@ func (t *tree) readlink(rel string) (string, error) {
 	}
 	defer unix.Close(fd)
 	buf := make([]byte, maxPath+2)
-	n, err := unix.Readlinkat(fd, baseOf(rel), buf)
+	n, err := unix.Readlinkat(fd, t.base(rel), buf)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +214,7 @@ func (t *tree) rename2(from, to string, flags uint) error {
 		return err
 	}
 	defer unix.Close(b)
-	return unix.Renameat2(a, baseOf(from), b, baseOf(to), flags)
+	return unix.Renameat2(a, t.base(from), b, t.base(to), flags)
 }
 
 // exchange swaps two names that both exist, in one step.
@@ -243,10 +247,10 @@ func (t *tree) place(from, to string) error {
 		return err
 	}
 	defer unix.Close(b)
-	if err := unix.Linkat(a, baseOf(from), b, baseOf(to), 0); err != nil {
+	if err := unix.Linkat(a, t.base(from), b, t.base(to), 0); err != nil {
 		return err
 	}
-	return unix.Unlinkat(a, baseOf(from), 0)
+	return unix.Unlinkat(a, t.base(from), 0)
 }
 
 func (t *tree) unlink(rel string) error { return t.unlinkat(rel, 0) }
@@ -259,7 +263,7 @@ func (t *tree) unlinkat(rel string, flags int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	return unix.Unlinkat(fd, baseOf(rel), flags)
+	return unix.Unlinkat(fd, t.base(rel), flags)
 }
 
 // mkdir makes a folder with the mode asked for, whatever the umask. A setgid
@@ -271,13 +275,17 @@ func (t *tree) mkdir(m dirMove) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Mkdirat(fd, baseOf(m.Path), 0o700); err != nil {
+	if err := unix.Mkdirat(fd, t.base(m.Path), 0o700); err != nil {
 		if !errors.Is(err, unix.EEXIST) {
 			return err
 		}
 		have, err2 := t.dir(m.Path)
 		if err2 != nil {
 			return err // something else than a folder
+		}
+		if other := t.alias(m.Path); other != "" {
+			_ = unix.Close(have)
+			return &aliasError{other}
 		}
 		return unix.Close(have)
 	}
@@ -305,6 +313,12 @@ func (t *tree) mkdir(m dirMove) error {
 	}
 	return unix.Fchmod(nfd, mode&0o777|st.Mode&unix.S_ISGID)
 }
+
+// aliasError: a folder stands there under a name that the file system takes for
+// the same.
+type aliasError struct{ other string }
+
+func (e *aliasError) Error() string { return oneName(e.other) }
 
 func fstat(f *os.File, st *unix.Stat_t) error {
 	return control(f, func(fd int) error { return unix.Fstat(fd, st) })

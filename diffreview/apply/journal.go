@@ -100,9 +100,7 @@ func (j *journal) begin(t *txn) (*writer, error) {
 	t.Moves = len(t.moves)
 	recs := []record{{Record: recBegin, Begin: &t.beginRec}}
 	for _, m := range t.moves {
-		recs = append(recs, record{Record: recMove, Move: &moveRec{
-			Path: raw(m.Path), Base: recOf(m.Base), From: m.From, To: m.To, Temp: raw(m.Temp), Units: m.Units,
-		}})
+		recs = append(recs, record{Record: recMove, Move: moveRecOf(m)})
 	}
 	err = w.append(recs...)
 	if err == nil {

@@ -57,7 +57,7 @@ func TestRecoverContinuesATornJournal(t *testing.T) {
 	}
 	f, err := os.OpenFile(s.journal+"/000001.jsonl", os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)
-	_, err = f.WriteString(`{"version":1,"rec`)
+	_, err = f.WriteString(`{"version":2,"rec`)
 	must(t, err)
 	must(t, f.Close())
 	rec, err := Recover(context.Background(), s.options())
@@ -82,9 +82,9 @@ func TestDamagedJournalIsRefused(t *testing.T) {
 		"two lines swapped": join(lines[0], lines[2], lines[1], join(lines[3:]...)),
 		"the first gone":    join(lines[1:]...),
 		"garbage inside":    join(lines[0], []byte("garbage\n"), join(lines[1:]...)),
-		"newer version":     bytes.ReplaceAll(data, []byte(`"version":1`), []byte(`"version":2`)),
+		"newer version":     bytes.ReplaceAll(data, []byte(`"version":2`), []byte(`"version":3`)),
 		"unknown key":       bytes.Replace(data, []byte(`{"version"`), []byte(`{"more":1,"version"`), 1),
-		"unknown record":    append(bytes.Clone(data), []byte(`{"version":1,"record":"more","prev":""}`+"\n")...),
+		"unknown record":    append(bytes.Clone(data), []byte(`{"version":2,"record":"more","prev":""}`+"\n")...),
 	}
 	for name, d := range tests {
 		if got, err := parse(d); err == nil {

@@ -25,6 +25,7 @@ var cells = map[string]func(dir string) error{
 	"full journal": cellFullJournal,
 	"file size":    cellFileSize,
 	"mounts":       cellMounts,
+	"casefold":     cellCasefold,
 }
 
 func cellChild(arg string) int {

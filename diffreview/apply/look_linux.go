@@ -148,10 +148,16 @@ func (t *tree) settled(rel string) hostPath {
 func (t *tree) observe(ctx context.Context, goals []goal) (host, error) {
 	h := host{paths: make(map[string]hostPath, len(goals)), dirs: map[string]hostDir{}}
 	list := map[string]bool{} // folders below which something is to be deleted
+	names := aliases{t: t, dirs: map[string]listing{}}
 	for _, g := range goals {
 		hp, err := t.look(ctx, g.path)
 		if err != nil {
 			return host{}, err
+		}
+		if hp.why == "" && !hp.absent() {
+			if other := names.of(g.path); other != "" {
+				hp = hostPath{why: oneName(other)}
+			}
 		}
 		h.paths[g.path] = hp
 		for _, d := range ancestors(g.path) {
@@ -166,6 +172,11 @@ func (t *tree) observe(ctx context.Context, goals []goal) (host, error) {
 			return host{}, err
 		}
 		hd := t.lookDir(d)
+		if hd.why == "" && hd.kind != diffreview.KindAbsent {
+			if other := names.of(d); other != "" {
+				hd = hostDir{kind: hd.kind, why: fmt.Sprintf("the folder %q %s", d, oneName(other))}
+			}
+		}
 		if hd.kind == kindFolder && list[d] {
 			names, whole, err := t.names(d, maxNames)
 			hd.names, hd.listed = names, whole && err == nil // an unlisted folder is never removed

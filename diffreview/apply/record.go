@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	journalVersion = 1
+	// journalVersion is what is written. Version 1 knew no merges.
+	journalVersion = 2
 	maxLine        = 1 << 20 // bytes of one record
 )
 
@@ -88,10 +89,27 @@ type moveRec struct {
 	To    state    `json:"to"`
 	Temp  raw      `json:"temp"`
 	Units []string `json:"units,omitempty"` // of the decisions behind it
+	// Merged: To (of an undo, From) is no content that was approved: it holds the
+	// host's own changes too. Approved is what was, of an apply.
+	Merged   bool      `json:"merged,omitempty"`
+	Approved *entryRec `json:"approved,omitempty"`
 }
 
 func (r moveRec) move() move {
-	return move{Path: string(r.Path), Base: r.Base.entry(), From: r.From, To: r.To, Temp: string(r.Temp), Units: r.Units}
+	m := move{Path: string(r.Path), Base: r.Base.entry(), From: r.From, To: r.To, Temp: string(r.Temp), note: note{units: r.Units, merged: r.Merged}}
+	if r.Approved != nil {
+		m.approved = r.Approved.entry()
+	}
+	return m
+}
+
+func moveRecOf(m move) *moveRec {
+	r := &moveRec{Path: raw(m.Path), Base: recOf(m.Base), From: m.From, To: m.To, Temp: raw(m.Temp), Units: m.units, Merged: m.merged}
+	if m.merged && m.approved.Kind != diffreview.KindAbsent {
+		a := recOf(m.approved)
+		r.Approved = &a
+	}
+	return r
 }
 
 // entryRec is a change set's entry with its target kept exactly.
@@ -161,8 +179,8 @@ func decode(line []byte, r *record) error {
 
 // add takes the next record in, in the one order that is allowed.
 func (t *txn) add(r record) error {
-	if r.Version != journalVersion {
-		return fmt.Errorf("version %d, this build reads %d", r.Version, journalVersion)
+	if r.Version < 1 || r.Version > journalVersion {
+		return fmt.Errorf("version %d, this build reads 1 to %d", r.Version, journalVersion)
 	}
 	if r.Prev != t.prev {
 		return errors.New("the line before it is not the one that was written")
@@ -236,8 +254,8 @@ func (m move) valid() error {
 	if !isTemp(baseOf(m.Temp)) {
 		return fmt.Errorf("%q is no temporary name of apply", m.Temp)
 	}
-	for _, s := range []state{m.From, m.To} {
-		if err := checkEntry(s.entry()); err != nil {
+	for _, e := range []diffreview.Entry{m.From.entry(), m.To.entry(), m.approved} {
+		if err := checkEntry(e); err != nil {
 			return fmt.Errorf("%q: %w", m.Path, err)
 		}
 	}

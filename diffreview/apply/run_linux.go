@@ -156,6 +156,10 @@ func (b *bench) moveAll(ctx context.Context, t *txn, st []*staged) (made int, er
 		if errors.Is(err, unix.EEXIST) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) {
 			return made, conflict(d.Path, "something else than a folder appeared there")
 		}
+		var other *aliasError
+		if errors.As(err, &other) {
+			return made, conflict(d.Path, "the folder %s", oneName(other.other))
+		}
 		if err != nil {
 			return made, fmt.Errorf("make folder %q: %w", d.Path, err)
 		}
@@ -189,7 +193,13 @@ func (b *bench) take(m move, i int) error {
 func (b *bench) put(m move, s *staged, i int) error {
 	if m.From.absent() {
 		b.fault(fmt.Sprintf("put %d", i))
-		if err := b.tree.name(s, m, m.Path); err != nil {
+		err := b.tree.name(s, m, m.Path)
+		if errors.Is(err, unix.EEXIST) {
+			if other := b.tree.alias(m.Path); other != "" {
+				return conflict(m.Path, "%s", oneName(other))
+			}
+		}
+		if err != nil {
 			return moveError(m, err)
 		}
 		return nil

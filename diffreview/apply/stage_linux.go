@@ -220,10 +220,10 @@ func (t *tree) name(s *staged, m move, rel string) error {
 	defer unix.Close(fd)
 	switch {
 	case m.To.Kind == diffreview.KindSymlink:
-		return t.link(fd, m, baseOf(rel))
+		return t.link(fd, m, t.base(rel))
 	case s.file != nil:
 		err := control(s.file, func(src int) error {
-			return unix.Linkat(unix.AT_FDCWD, procFD(src), fd, baseOf(rel), unix.AT_SYMLINK_FOLLOW)
+			return unix.Linkat(unix.AT_FDCWD, procFD(src), fd, t.base(rel), unix.AT_SYMLINK_FOLLOW)
 		})
 		if err == nil {
 			// Closed at once: while it is open for writing nobody could tell

@@ -25,7 +25,7 @@ func checkTargets(ts []Target) error {
 			return fmt.Errorf("refused %q: it is listed twice", t.Path)
 		}
 		seen[t.Path] = true
-		for _, e := range []diffreview.Entry{t.Base, t.Want} {
+		for _, e := range []diffreview.Entry{t.Base, t.Want, t.Approved} {
 			if err := checkEntry(e); err != nil {
 				return fmt.Errorf("refused %q: %w", t.Path, err)
 			}
@@ -62,7 +62,11 @@ func checkEntry(e diffreview.Entry) error {
 func goals(ts []Target, journaled, last map[string]diffreview.Entry) []goal {
 	out := make([]goal, 0, len(ts))
 	for _, t := range ts {
-		g := goal{path: t.Path, base: t.Base, want: t.Want, ok: []diffreview.Entry{t.Base}, units: t.Units}
+		g := goal{path: t.Path, base: t.Base, want: t.Want, ok: []diffreview.Entry{t.Base}, note: note{t.Units, t.Merged, t.Approved}}
+		if t.Merged {
+			out = append(out, g)
+			continue
+		}
 		for _, m := range []map[string]diffreview.Entry{journaled, last} {
 			if e, ok := m[t.Path]; ok {
 				g.ok = append(g.ok, e)

@@ -67,7 +67,7 @@ func (t *txn) backwards() ([]goal, dirRules) {
 		left := m.To.entry()
 		gs = append(gs, goal{
 			path: m.Path, base: left, ok: []diffreview.Entry{left}, want: m.From.entry(),
-			undo: &undoOf{left: m.To, orig: m.From}, units: m.Units,
+			undo: &undoOf{left: m.To, orig: m.From}, note: note{units: m.units, merged: m.merged},
 		})
 	}
 	rules := dirRules{only: map[string]bool{}, modes: map[string]dirMove{}}
@@ -102,6 +102,9 @@ type Written struct {
 	From  diffreview.Entry `json:"from"`
 	To    diffreview.Entry `json:"to"`
 	Units []string         `json:"units,omitempty"`
+	// Merged: To joins Approved with the host's own changes.
+	Merged   bool             `json:"merged,omitempty"`
+	Approved diffreview.Entry `json:"approved,omitzero"`
 }
 
 // History lists the applies and undos of a journal folder, the oldest first.
@@ -122,7 +125,7 @@ func History(journalDir string) ([]Entry, error) {
 			e.State = "interrupted"
 		}
 		for _, m := range t.moves {
-			e.Files = append(e.Files, Written{Path: m.Path, Base: m.Base, From: m.From.entry(), To: m.To.entry(), Units: m.Units})
+			e.Files = append(e.Files, Written{Path: m.Path, Base: m.Base, From: m.From.entry(), To: m.To.entry(), Units: m.units, Merged: m.merged, Approved: m.approved})
 		}
 		out = append(out, e)
 	}

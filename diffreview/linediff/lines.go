@@ -5,7 +5,6 @@ package linediff
 
 import (
 	"bytes"
-	"hash/maphash"
 	"slices"
 )
 
@@ -19,7 +18,11 @@ func Split(b []byte) [][]byte {
 	if len(b) == 0 {
 		return nil
 	}
-	lines := make([][]byte, 0, bytes.Count(b, nl)+1)
+	return AppendSplit(make([][]byte, 0, bytes.Count(b, nl)+1), b)
+}
+
+// AppendSplit is Split into memory that the caller has already.
+func AppendSplit(lines [][]byte, b []byte) [][]byte {
 	for len(b) > 0 {
 		i := bytes.IndexByte(b, '\n') + 1
 		if i == 0 {
@@ -38,63 +41,48 @@ var nl = []byte{'\n'}
 // what is between anchors is compared for the shortest edit within a budget of
 // steps, and where that runs out the region counts as replaced.
 func Diff(a, b [][]byte) []Run {
-	n := newNumbering(len(a))
-	return diffSymbols(n.all(a), n.all(b), len(n.lines))
-}
-
-// numbering gives equal lines equal numbers. It goes by a seeded hash, then
-// compares: a map of strings would copy every line.
-type numbering struct {
-	seed  maphash.Seed
-	ids   map[uint64]int32
-	lines [][]byte
-}
-
-func newNumbering(size int) *numbering {
-	return &numbering{seed: maphash.MakeSeed(), ids: make(map[uint64]int32, size)}
-}
-
-func (n *numbering) all(lines [][]byte) []int32 {
-	out := make([]int32, len(lines))
-	for i, l := range lines {
-		for h := maphash.Bytes(n.seed, l); ; h++ {
-			id, ok := n.ids[h]
-			if !ok {
-				id = int32(len(n.lines))
-				n.ids[h] = id
-				n.lines = append(n.lines, l)
-			} else if !bytes.Equal(n.lines[id], l) {
-				continue
-			}
-			out[i] = id
-			break
-		}
+	// What is equal at both ends is most of most files: it gets no numbers.
+	pre := 0
+	for pre < len(a) && pre < len(b) && bytes.Equal(a[pre], b[pre]) {
+		pre++
 	}
-	return out
+	suf := 0
+	for suf < len(a)-pre && suf < len(b)-pre && bytes.Equal(a[len(a)-1-suf], b[len(b)-1-suf]) {
+		suf++
+	}
+	endA, endB := len(a)-suf, len(b)-suf
+	var runs []Run
+	switch {
+	case pre == endA && pre == endB:
+		return nil
+	case pre == endA || pre == endB:
+		runs = []Run{{pre, endA, pre, endB}}
+	default:
+		runs = diffMiddle(a[pre:endA], b[pre:endB], pre)
+	}
+	return slide(a, b, runs)
+}
+
+// diffMiddle compares lists that differ at both ends, which lie behind the line
+// at of either text.
+func diffMiddle(a, b [][]byte, at int) []Run {
+	d := takeDiffer()
+	defer d.giveBack()
+	d.reset(len(a) + len(b))
+	d.a, d.b = d.number(d.a, a), d.number(d.b, b)
+	d.prepare()
+	d.compare(0, len(a), 0, len(b), 0)
+	runs := slices.Clone(d.runs)
+	for i := range runs {
+		r := &runs[i]
+		*r = Run{at + r.A0, at + r.A1, at + r.B0, at + r.B1}
+	}
+	return runs
 }
 
 // maxDepth bounds how often a gap is searched again for lines that are unique
 // within it. Each level reads every line at most once.
 const maxDepth = 12
-
-func diffSymbols(a, b []int32, symbols int) []Run {
-	counts := make([]int32, 3*symbols)
-	d := &differ{
-		a: a, b: b,
-		countA: counts[:symbols], countB: counts[symbols : 2*symbols], posB: counts[2*symbols:],
-		budget: 64*(len(a)+len(b)) + 1<<20,
-	}
-	d.compare(0, len(a), 0, len(b), 0)
-	return d.slide(d.runs)
-}
-
-type differ struct {
-	a, b                 []int32
-	countA, countB, posB []int32 // by symbol; zero outside anchors
-	runs                 []Run
-	budget               int // steps left for shortest edits
-	v, trace             []int32
-}
 
 func (d *differ) emit(r Run) {
 	if r.A0 == r.A1 && r.B0 == r.B1 {
@@ -118,28 +106,32 @@ func (d *differ) compare(a0, a1, b0, b1, depth int) {
 		d.emit(Run{a0, a1, b0, b1})
 		return
 	}
-	var pairs []pair
+	from := len(d.pairs)
 	if depth < maxDepth {
-		pairs = d.anchors(a0, a1, b0, b1)
+		d.anchors(a0, a1, b0, b1)
 	}
-	if len(pairs) == 0 {
+	until := len(d.pairs)
+	if from == until {
 		if !d.shortest(a0, a1, b0, b1) {
 			d.emit(Run{a0, a1, b0, b1})
 		}
 		return
 	}
-	for _, p := range pairs {
-		d.compare(a0, p.a, b0, p.b, depth+1)
-		a0, b0 = p.a+1, p.b+1
+	for i := from; i < until; i++ { // by number: deeper levels use what is behind
+		p := d.pairs[i]
+		d.compare(a0, int(p.a), b0, int(p.b), depth+1)
+		a0, b0 = int(p.a)+1, int(p.b)+1
 	}
 	d.compare(a0, a1, b0, b1, depth+1)
+	d.pairs = d.pairs[:from]
 }
 
-type pair struct{ a, b int }
+// pair is an old and a new line that are the same.
+type pair struct{ a, b int32 }
 
-// anchors gives the longest list of lines that occur exactly once on each side
-// of the region and in the same order on both (the patience method).
-func (d *differ) anchors(a0, a1, b0, b1 int) []pair {
+// anchors appends to pairs the longest list of lines that occur exactly once on
+// each side of the region and in the same order on both (the patience method).
+func (d *differ) anchors(a0, a1, b0, b1 int) {
 	for i := a0; i < a1; i++ {
 		d.countA[d.a[i]]++
 	}
@@ -147,10 +139,10 @@ func (d *differ) anchors(a0, a1, b0, b1 int) []pair {
 		d.countB[d.b[j]]++
 		d.posB[d.b[j]] = int32(j)
 	}
-	var common []pair
+	d.common = d.common[:0]
 	for i := a0; i < a1; i++ {
 		if s := d.a[i]; d.countA[s] == 1 && d.countB[s] == 1 {
-			common = append(common, pair{i, int(d.posB[s])})
+			d.common = append(d.common, pair{int32(i), d.posB[s]})
 		}
 	}
 	for i := a0; i < a1; i++ {
@@ -159,52 +151,57 @@ func (d *differ) anchors(a0, a1, b0, b1 int) []pair {
 	for j := b0; j < b1; j++ {
 		d.countB[d.b[j]] = 0
 	}
-	return longestAscending(common)
+	d.longestAscending()
 }
 
-// longestAscending keeps the longest subsequence whose b ascends; a already does.
-func longestAscending(in []pair) []pair {
-	if len(in) == 0 {
-		return nil
-	}
-	var tails []int // index into in of the smallest last b for each length
-	prev := make([]int, len(in))
+// longestAscending appends to pairs the longest part of common whose b ascends; a
+// already does.
+func (d *differ) longestAscending() {
+	in := d.common
+	d.tails, d.prev = d.tails[:0], d.prev[:0] // tails: index into in of the smallest last b for each length
 	for i, p := range in {
-		k, _ := slices.BinarySearchFunc(tails, p.b, func(t, b int) int { return in[t].b - b })
-		prev[i] = -1
+		k := len(d.tails)
+		if k > 0 && in[d.tails[k-1]].b > p.b {
+			k, _ = slices.BinarySearchFunc(d.tails, p.b, func(t, b int32) int { return int(in[t].b) - int(b) })
+		}
+		before := int32(-1)
 		if k > 0 {
-			prev[i] = tails[k-1]
+			before = d.tails[k-1]
 		}
-		if k == len(tails) {
-			tails = append(tails, i)
+		d.prev = append(d.prev, before)
+		if k == len(d.tails) {
+			d.tails = append(d.tails, int32(i))
 		} else {
-			tails[k] = i
+			d.tails[k] = int32(i)
 		}
 	}
-	out := make([]pair, len(tails))
-	for i, k := tails[len(tails)-1], len(tails)-1; k >= 0; i, k = prev[i], k-1 {
-		out[k] = in[i]
+	from, n := len(d.pairs), len(d.tails)
+	if n == 0 {
+		return
 	}
-	return out
+	d.pairs = slices.Grow(d.pairs, n)[:from+n]
+	for i, k := d.tails[n-1], n-1; k >= 0; i, k = d.prev[i], k-1 {
+		d.pairs[from+k] = in[i]
+	}
 }
 
 // slide moves pure insertions and deletions down as far as the text allows, so
 // that an added function shows from its first line to its last rather than
 // from the brace of the one before. Runs that come to touch become one.
-func (d *differ) slide(runs []Run) []Run {
+func slide(a, b [][]byte, runs []Run) []Run {
 	out := runs[:0]
 	for i, r := range runs {
-		endA, endB := len(d.a), len(d.b)
+		endA, endB := len(a), len(b)
 		if i+1 < len(runs) {
 			endA, endB = runs[i+1].A0, runs[i+1].B0
 		}
 		switch {
 		case r.A0 == r.A1:
-			for r.A1 < endA && r.B1 < endB && d.b[r.B0] == d.b[r.B1] {
+			for r.A1 < endA && r.B1 < endB && bytes.Equal(b[r.B0], b[r.B1]) {
 				r = Run{r.A0 + 1, r.A1 + 1, r.B0 + 1, r.B1 + 1}
 			}
 		case r.B0 == r.B1:
-			for r.A1 < endA && r.B1 < endB && d.a[r.A0] == d.a[r.A1] {
+			for r.A1 < endA && r.B1 < endB && bytes.Equal(a[r.A0], a[r.A1]) {
 				r = Run{r.A0 + 1, r.A1 + 1, r.B0 + 1, r.B1 + 1}
 			}
 		}

@@ -58,10 +58,12 @@ func (d *differ) row(n int) []int32 {
 	return d.v
 }
 
+// step is one line more of either side.
+type step struct{ x0, y0, x1, y1 int }
+
 // walkBack turns the trace of a finished search into runs.
 func (d *differ) walkBack(a0, b0, x, y, last int) {
-	type step struct{ x0, y0, x1, y1 int }
-	var steps []step
+	steps := d.steps[:0]
 	for e := last; e > 0; e-- {
 		v := d.trace[e*e : (e+1)*(e+1)] // v[k+e] for k in -e..e, as it was before step e
 		k := x - y
@@ -81,6 +83,7 @@ func (d *differ) walkBack(a0, b0, x, y, last int) {
 		}
 		x, y = px, py
 	}
+	d.steps = steps
 	for i := len(steps) - 1; i >= 0; i-- {
 		s := steps[i]
 		d.emit(Run{a0 + s.x0, a0 + s.x1, b0 + s.y0, b0 + s.y1})

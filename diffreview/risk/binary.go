@@ -146,11 +146,14 @@ func archives(s *subject, _ picked) []hit {
 	if m := findMagic(archiveMagic, b); m != nil {
 		return []hit{{why: "this is " + m.what + ": it holds what is not shown here and may run when it is unpacked, loaded or installed"}}
 	}
-	if archiveExt.has(s.ext) {
+	if archiveExt.has(s.ext) && (s.f.Binary || !textToo.has(s.ext)) {
 		return []hit{{}}
 	}
 	return nil
 }
+
+// textToo are endings of archives that texts have as well.
+var textToo = words(".snap .doc .pak .par .box .pkg .gem .cab .conda .h5 .br")
 
 // binaries covers binary content that is neither of the two above nor a kind
 // that only a viewer opens.

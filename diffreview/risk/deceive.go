@@ -3,9 +3,7 @@ package risk
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -24,7 +22,9 @@ var deceiveRules = []Rule{
 	{Name: "bulk", Severity: warn, Why: "so many lines at once are not read line by line: one of them can do anything", Check: bulk},
 	{Name: "blob", Severity: warn, Why: "a long encoded text stands for bytes that nobody can read", Check: blob},
 	{Name: "obfuscated", Severity: note, Why: "the code is made unreadable", Line: `(_0x[0-9a-f]{3,}.*){2}|(\\x[0-9a-f]{2}){8}|(\\u00[0-9a-f]{2}){8}|String\.fromCharCode\((\s*\d+\s*,){6}|\bchr\(\d+\)\s*([.+]\s*chr\(\d+\)\s*){4}`, Has: []string{"_0x", `\x`, `\u00`, "fromCharCode", "chr("}, Code: true},
-	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine, Has: netExecWords, And: runWords},
+	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine},
+	{Name: "package-run", Severity: warn, InTests: note, Code: true, Why: "this fetches a package of the moment, which no lock file names, and runs it", Line: `\b(npx|bunx)\s+(-y|--yes)\b|\b(npx|bunx|pnpm\s+dlx|yarn\s+dlx|npm\s+exec|uvx|pipx\s+run|uv\s+tool\s+run)\s+(-\S+\s+)*@?[\w./-]+@(latest|next|main|master|HEAD)\b|\b(uvx|pipx\s+run)\s+[a-z]|\bgo\s+(run|install)\s+[\w-]+\.[\w.-]+/\S+@(latest|main|master|HEAD)\b|\bdeno\s+run\s.*\b(npm|jsr):|\bdocker\s+run\s.*:latest\s.*\bsh\s+-c`},
+	{Name: "sends-secrets", Severity: warn, Code: true, Why: "this sends the environment, keys or credentials of whoever runs it somewhere else", Line: `\b(curl|wget|nc|ncat)\b.*(\$\((env|printenv|set|cat\s+\S*(\.ssh|\.aws|\.netrc|\.npmrc|\.kube|passwd|shadow|\.env))\b|@\S*(\.ssh/|\.aws/|\.netrc|\.npmrc|\.kube/|\.gnupg|id_rsa|id_ed25519|\.env\b))|\b(env|printenv)\s*\|.*\b(curl|wget|nc|base64)\b|(stringify|dumps|urlencode|b64encode)\(\s*(dict\(\s*)?(process\.env|os\.environ)\s*\)|\b(json|data|body|params)\s*[=:]\s*(dict\(\s*)?(os\.environ|process\.env)\s*[,)}]|169\.254\.169\.254.*(security-credentials|token|user-data)|\b(dig|nslookup|host)\s.*\$\(`},
 	{Name: "executable-file", Severity: warn, Why: "a program or library in machine code, which can't be reviewed here", Check: executables},
 	{Name: "archive", Severity: warn, Why: "an archive or package, which holds files that are not shown here and may run when it is unpacked or installed", Check: archives},
 	{Name: "binary-content", Severity: warn, Why: "the content can't be shown as text", Check: binaries},
@@ -45,13 +45,8 @@ func (s *subject) eachOdd(fn func(l line)) {
 	if s.gone() {
 		return
 	}
-	for _, l := range s.fresh {
-		for _, c := range l.text {
-			if c < ' ' && c != '\t' || c >= 0x7f {
-				fn(l)
-				break
-			}
-		}
+	for _, i := range s.odd {
+		fn(s.fresh[i])
 	}
 }
 
@@ -99,6 +94,12 @@ func invisible(s *subject, _ picked) (hits []hit) {
 		var before rune
 		for i, r := range string(l.text) {
 			sev := invisibleKind(r, before, l.no == 1 && i == 0)
+			if sev == warn && (r == 0x200b || r == 0x200c || r == 0x200d) {
+				after, _ := utf8.DecodeRune(l.text[i+utf8.RuneLen(r):])
+				if unicode.In(after, joining...) || unicode.In(before, joining...) {
+					sev = note // a text of such a script, where it breaks lines or joins letters
+				}
+			}
 			switch sev {
 			case warn, diffreview.Danger:
 				bad++
@@ -117,19 +118,25 @@ func invisible(s *subject, _ picked) (hits []hit) {
 	return hits
 }
 
+// joining are scripts whose texts need characters that join, part or break words.
+var joining = []*unicode.RangeTable{
+	unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Gujarati, unicode.Gurmukhi,
+	unicode.Sinhala, unicode.Khmer, unicode.Mongolian, unicode.Syriac, unicode.Thai, unicode.Lao, unicode.Myanmar, unicode.Tibetan, unicode.Oriya,
+}
+
 // invisibleKind says how a character that is drawn as nothing, or that fonts
 // draw each in their own way, counts after the one before it.
 func invisibleKind(r, before rune, first bool) diffreview.Severity {
 	joins := r == 0x200c || r == 0x200d
 	switch {
 	case r == 0xfe0e || r == 0xfe0f:
-		if before == 0xfe0e || before == 0xfe0f {
+		if before == 0xfe0e || before == 0xfe0f || before == '_' || unicode.IsLetter(before) {
 			return warn
 		}
 		return "" // chooses between a sign and its picture
 	case r < 0xa0 || r == 0xfffd || diffreview.IsBidi(r) || r == 0x2028 || r == 0x2029 || !diffreview.IsInvisible(r):
 		return ""
-	case joins && before > 0x2000 && !diffreview.IsInvisible(before), joins && unicode.In(before, unicode.Arabic, unicode.Devanagari, unicode.Bengali, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Gujarati, unicode.Gurmukhi, unicode.Sinhala, unicode.Khmer, unicode.Mongolian, unicode.Syriac):
+	case joins && before > 0x2000 && !diffreview.IsInvisible(before), joins && unicode.In(before, joining...):
 		return "" // joins emoji, and letters of scripts that need it
 	case r == 0xfeff && first:
 		return "" // a byte order mark
@@ -169,150 +176,4 @@ func lookalikeLetters(s *subject, _ picked) (hits []hit) {
 		}
 	})
 	return hits
-}
-
-const (
-	farColumn  = 120 // text after so wide a gap is beyond most screens
-	gapColumns = 40
-	gapLines   = 60
-	tooLong    = 1000 // bytes of a line of code
-	tooMany    = 3000 // added lines of one file of code
-)
-
-func offscreen(s *subject, _ picked) (hits []hit) {
-	if s.gone() || s.data {
-		return nil
-	}
-	blank, last := 0, 0
-	for _, l := range s.fresh {
-		if l.no != last+1 {
-			blank = 0
-		}
-		last = l.no
-		t := bytes.TrimSpace(l.text)
-		if len(t) == 0 {
-			blank++
-			continue
-		}
-		if blank >= gapLines {
-			hits = append(hits, hit{line: l.no, why: fmt.Sprintf("this stands below %d blank lines", blank)})
-		}
-		blank = 0
-		if col, ok := farText(l.text); ok && !(s.prose && bytes.HasPrefix(t, []byte("|"))) {
-			hits = append(hits, hit{line: l.no, why: fmt.Sprintf("this line goes on at column %d, beyond the edge of the screen", col)})
-		}
-	}
-	return hits
-}
-
-// farText finds text behind a wide gap that is beyond farColumn.
-func farText(b []byte) (column int, ok bool) {
-	col, gap, seen := 0, 0, false
-	for _, c := range b {
-		switch c {
-		case ' ':
-			col, gap = col+1, gap+1
-		case '\t':
-			w := 8 - col%8
-			col, gap = col+w, gap+w
-		case '\r':
-		default:
-			if gap >= gapColumns && col >= farColumn {
-				return col, true
-			}
-			if gap >= 2*gapColumns && seen {
-				return col, true
-			}
-			col, gap, seen = col+1, 0, true
-		}
-	}
-	return 0, false
-}
-
-func longLine(s *subject, _ picked) (hits []hit) {
-	if s.gone() {
-		return nil
-	}
-	for _, l := range s.added {
-		if len(l.text) <= tooLong {
-			continue
-		}
-		h := hit{line: l.no, why: fmt.Sprintf("the line has %d bytes: nobody reads it, and a part of it can do anything", len(l.text))}
-		if s.data || s.prose || s.lock {
-			h.severity = note
-		}
-		hits = append(hits, h)
-	}
-	return hits
-}
-
-func bulk(s *subject, _ picked) []hit {
-	if s.gone() || s.data || s.prose || s.lock || len(s.fresh) < tooMany {
-		return nil
-	}
-	return []hit{{why: fmt.Sprintf("%d new lines at once are not read line by line: one of them can do anything", len(s.fresh))}}
-}
-
-// blobText finds long runs of base 64, hexadecimal, escapes or numbers.
-var blobText = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[A-Za-z0-9+/_-]{160,}={0,2}|(?:\\x[0-9a-fA-F]{2}){32,}|(?:\\[0-7]{3}){32,}|(?:\\u[0-9a-fA-F]{4}){32,}|(?:0[xX][0-9a-fA-F]{1,2}\s*,\s*){32,}|(?:\b\d{1,3}\s*,\s*){64,}|(?:%[0-9a-fA-F]{2}){32,}`)
-})
-
-func blob(s *subject, _ picked) (hits []hit) {
-	if s.gone() || s.lock {
-		return nil
-	}
-	numbers := 0 // successive lines of nothing but byte values
-	for _, l := range s.added {
-		t := bytes.TrimSpace(l.text)
-		if isByteRow(t) {
-			if numbers++; numbers == 8 && !s.data {
-				hits = append(hits, hit{line: l.no, why: "rows of numbers stand for bytes that nobody can read"})
-			}
-			continue
-		}
-		numbers = 0
-		if len(t) < 96 {
-			continue
-		}
-		m := blobText().Find(clip(t))
-		if m == nil || !dense(m) {
-			continue
-		}
-		h := hit{line: l.no}
-		if s.prose || s.data || bytes.Contains(t, []byte("data:image/")) || bytes.Contains(t, []byte("data:font/")) || bytes.Contains(t, []byte("data:application/font")) {
-			h.severity = note
-		}
-		hits = append(hits, h)
-	}
-	return hits
-}
-
-// dense says whether a run looks encoded rather than like a long name or a rule:
-// many different signs, digits among them.
-func dense(m []byte) bool {
-	var seen [256]bool
-	n, digits := 0, 0
-	for _, c := range m {
-		if c >= '0' && c <= '9' {
-			digits++
-		}
-		if !seen[c] {
-			seen[c] = true
-			n++
-		}
-	}
-	return n >= 12 && digits >= 4
-}
-
-func isByteRow(t []byte) bool {
-	if len(t) < 40 {
-		return false
-	}
-	for _, c := range t {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') && c != 'x' && c != ',' && c != ' ' && c != '\t' && c != '+' && c != '/' {
-			return false
-		}
-	}
-	return bytes.Count(t, []byte{','}) >= 8
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"fumehood/diffreview"
@@ -12,13 +13,13 @@ import (
 // escapeRules are for what leads out of the folder or makes git see another
 // repository than the one that was reviewed.
 var escapeRules = []Rule{
-	{Name: "link", Severity: danger, Why: "the link leads out of the folder", Check: linkLeads},
-	{Name: "link-parent", Severity: danger, Why: "a folder above this file is a link: writing it writes somewhere else", Check: linkParent},
-	{Name: "repository-like", Severity: danger, Why: "git takes this folder for a repository of its own and obeys its configuration, which can name programs to run", Check: repositoryLike},
+	{Name: "link", Severity: danger, Why: "the link leads out of the folder", Check: linkLeads, Whole: true},
+	{Name: "link-parent", Severity: danger, Why: "a folder above this file is a link: writing it writes somewhere else", Check: linkParent, Whole: true},
+	{Name: "repository-like", Severity: danger, Why: "git takes this folder for a repository of its own and obeys its configuration, which can name programs to run", Check: repositoryLike, Whole: true},
 	{Name: "git-folder-name", Severity: danger, Why: "some file systems read this name as .git, where git looks for programs to run", Check: gitName},
 	{Name: "executable-bit", Severity: warn, Why: "the file becomes a program that can be started by its name", Check: executableBit},
-	{Name: "name-collision", Severity: warn, Why: "where case or accents do not count this is the same file as another: one overwrites the other", Check: nameCollision},
-	{Name: "name-lookalike", Severity: warn, Why: "the name looks like another's but is not it", Check: nameLookalike},
+	{Name: "name-collision", Severity: warn, Why: "where case or accents do not count this is the same file as another: one overwrites the other", Check: nameCollision, Whole: true},
+	{Name: "name-lookalike", Severity: warn, Why: "the name looks like another's but is not it", Check: nameLookalike, Whole: true},
 	{Name: "name-hidden", Severity: warn, Why: "the name holds characters that are invisible, turn the text around, or act on a terminal", Check: nameHidden},
 	{Name: "name-shell", Severity: warn, Why: "a script that passes this name through a shell or as an argument would run or obey part of it", Check: nameShell},
 }
@@ -30,13 +31,13 @@ func linkLeads(s *subject, _ picked) []hit {
 		return nil
 	}
 	target := s.f.New.Target
-	where, why := s.run.follow(s.f.Path)
+	where, why := s.set.follow(s.f.Path)
 	switch {
 	case why != "":
 		return []hit{{why: fmt.Sprintf("the link to %s %s", diffreview.SafeName(target), why)}}
-	case s.f.Old.Kind == diffreview.KindFile, s.run.names.folder(s.f.Path):
+	case s.f.Old.Kind == diffreview.KindFile, s.set.names.folder(s.f.Path):
 		return []hit{{severity: warn, why: fmt.Sprintf("what was here becomes a link to %s: reading and writing it goes there", diffreview.SafeName(target))}}
-	case !s.run.names.has(where) && !s.run.names.folder(where):
+	case !s.set.names.has(where) && !s.set.names.folder(where):
 		return []hit{{severity: warn, why: fmt.Sprintf("the link points at %s, which is not in the change or the baseline: what comes to be there later is reached by it", diffreview.SafeName(target))}}
 	}
 	return []hit{{severity: note, why: fmt.Sprintf("a link to %s", diffreview.SafeName(target))}}
@@ -46,7 +47,7 @@ func linkLeads(s *subject, _ picked) []hit {
 const maxLinks = 40
 
 // follow resolves a link of the work tree by name. why says where it leaves.
-func (r *run) follow(link string) (where, why string) {
+func (r *changes) follow(link string) (where, why string) {
 	seen := 0
 	// done is resolved; rest is still to do.
 	done, rest := []string{}, strings.Split(link, "/")
@@ -91,7 +92,7 @@ func linkParent(s *subject, _ picked) []hit {
 		return nil
 	}
 	for dir := path.Dir(s.f.Path); dir != "."; dir = path.Dir(dir) {
-		if _, ok := s.run.links[dir]; ok {
+		if _, ok := s.set.links[dir]; ok {
 			return []hit{{why: fmt.Sprintf("%s above this file is a link: writing the file writes somewhere else", diffreview.SafeName(dir))}}
 		}
 	}
@@ -109,6 +110,9 @@ var gitParts = map[string]string{
 // for beside it. Empty folders do not show in a change set, and ignored ones may
 // be there on the host, so one of them is enough.
 func repositoryFolders(paths []string) map[string]bool {
+	if !slices.ContainsFunc(paths, func(p string) bool { return strings.EqualFold(path.Base(p), "head") }) {
+		return nil
+	}
 	parts := map[string]map[string]bool{}
 	put := func(dir, part string) {
 		if parts[dir] == nil {
@@ -143,7 +147,7 @@ func repositoryLike(s *subject, _ picked) []hit {
 	segs := strings.Split(s.f.Path, "/")
 	for i := range segs {
 		dir := strings.Join(segs[:i], "/")
-		if !s.run.repos[dir] || gitParts[strings.ToLower(segs[i])] == "" && segs[i] != "hooks" && segs[i] != "info" {
+		if !s.set.repos[dir] || gitParts[strings.ToLower(segs[i])] == "" && segs[i] != "hooks" && segs[i] != "info" {
 			continue
 		}
 		return []hit{{}}
@@ -197,11 +201,26 @@ func shebang(s *subject, _ picked) []hit {
 	return nil
 }
 
-func onlyEdits(s *subject, _ picked) []hit {
-	if s.came() {
+// termsChanged tells another year from other terms. A new file of terms takes
+// nothing away.
+func termsChanged(s *subject, _ picked) []hit {
+	if s.came() || len(s.f.Hunks) > 0 && !s.f.Binary && slices.Equal(withoutDigits(s.removed), withoutDigits(s.added)) {
 		return []hit{{severity: note}}
 	}
 	return []hit{{}}
+}
+
+func withoutDigits(lines []line) []string {
+	var out []string
+	for _, l := range lines {
+		out = append(out, strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r == ' ' || r == '-' || r == ',' || r == '\t' {
+				return -1
+			}
+			return r
+		}, string(l.text)))
+	}
+	return out
 }
 
 // never is for rules that speak of deletions alone.

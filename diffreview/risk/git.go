@@ -11,10 +11,24 @@ import (
 	"fumehood/diffreview"
 )
 
+// hiddenRule is the name of the rule that gives way to all others.
+const hiddenRule = "hidden-settings"
+
+// hiddenSettings speaks of hidden files that no other rule knows by name. Prose,
+// pictures and styles below a hidden folder are read by people.
+func hiddenSettings(s *subject, _ picked) []hit {
+	if s.gone() || s.named || s.base[0] != '.' && (s.prose || viewed.has(s.ext)) {
+		return nil
+	}
+	return []hit{{}}
+}
+
+var viewed = words(".png .jpg .jpeg .gif .svg .webp .ico .css .scss .less .html .woff .woff2 .ttf .mp4 .mdx .pdf")
+
 // inHooksPath covers the folder that the host's own configuration names.
 func inHooksPath(s *subject, _ picked) []hit {
-	dir := path.Clean(s.run.env.HooksPath)
-	if s.run.env.HooksPath == "" || dir == "." || s.gone() {
+	dir := path.Clean(s.env.HooksPath)
+	if s.env.HooksPath == "" || dir == "." || s.gone() {
 		return nil
 	}
 	if s.f.Path == dir || strings.HasPrefix(strings.ToLower(s.f.Path), strings.ToLower(dir)+"/") {
@@ -97,6 +111,9 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 		return []hit{{severity: danger, why: "git reads the list of submodules through this"}}
 	}
 	for _, l := range s.added {
+		if t := bytes.TrimSpace(l.text); len(t) == 0 || t[0] == '#' || t[0] == ';' {
+			continue
+		}
 		key, value, ok := bytes.Cut(l.text, []byte{'='})
 		if !ok {
 			if len(bytes.TrimSpace(l.text)) > 0 {
@@ -115,7 +132,7 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 			h.severity, h.why = danger, "git runs this command at the next submodule update"
 		case strings.HasPrefix(v, "-"):
 			h.severity, h.why = danger, "git takes this value for an option, which can name a program to run"
-		case k == "url" && (strings.Contains(v, "::") || strings.HasPrefix(v, "file:") || strings.HasPrefix(v, "/") || strings.ContainsAny(v, "`$;|\n\r%") || strings.HasPrefix(v, "http:") || strings.HasPrefix(v, "git:")):
+		case k == "url" && (strings.Contains(v, "::") || strings.HasPrefix(v, "file:") || strings.HasPrefix(v, "/") || strings.ContainsAny(v, "`$;|\n\r%") || strings.HasPrefix(v, "http:") || strings.Contains(v, "://-") || strings.HasPrefix(v, "git:")):
 			h.severity, h.why = danger, "an address of this kind runs a command, or fetches without any check"
 		case k == "path" && (strings.Contains(v, "..") || strings.HasPrefix(v, "/") || sameAsGit(path.Base(v))):
 			h.severity, h.why = danger, "the submodule's folder lies outside the tree or in git's own"
@@ -123,6 +140,9 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 		hits = append(hits, h)
 	}
 	for _, l := range s.removed {
+		if t := bytes.TrimSpace(l.text); len(t) == 0 || t[0] == '#' || t[0] == ';' {
+			continue
+		}
 		hits = append(hits, hit{line: l.no, why: "the list of submodules changes"})
 	}
 	return hits
@@ -131,7 +151,7 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 // ignoreHides covers files that the ignore rules of this same change hide, and
 // the rules that do it.
 func ignoreHides(s *subject, _ picked) (hits []hit) {
-	if s.run.hidden[s.f.Path] {
+	if s.set.hidden[s.f.Path] {
 		return []hit{{}}
 	}
 	if !isIgnoreFile(s.base) || s.gone() {
@@ -142,7 +162,7 @@ func ignoreHides(s *subject, _ picked) (hits []hit) {
 		if !ok || p.negate {
 			continue
 		}
-		for _, other := range s.run.subjects {
+		for _, other := range s.set.subjects {
 			if other != s && p.match(path.Dir(s.f.Path), other.f.Path) {
 				hits = append(hits, hit{line: l.no, why: fmt.Sprintf("this hides %s, which this same change touches, from git status", diffreview.SafeName(other.f.Path))})
 				break
@@ -157,7 +177,7 @@ func ignoreHides(s *subject, _ picked) (hits []hit) {
 
 func isIgnoreFile(base string) bool { return base == ".gitignore" }
 
-func (r *run) hiddenByIgnore() map[string]bool {
+func (r *changes) hiddenByIgnore() map[string]bool {
 	out := map[string]bool{}
 	for _, s := range r.subjects {
 		if !isIgnoreFile(s.base) || s.gone() {

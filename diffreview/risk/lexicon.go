@@ -2,23 +2,30 @@ package risk
 
 import "sync"
 
-// lexicon finds the words of all rules in one pass over a text (Aho and Corasick's
-// machine), so that expressions look only at lines which can match. Case does not
-// count: a rule's own expression is as strict as it wants.
+// lexicon finds the words that all expressions need in one pass over a text (Aho
+// and Corasick's machine). Case does not count: an expression is as strict as it
+// wants.
 type lexicon struct {
 	class  [256]uint8 // of a byte; 0 stands for all that no word has
 	width  int        // number of classes
 	next   []uint16   // next[state*width+class]
-	owners [][]uint16 // by state: rules of which a word ends here
+	ends   []bool     // by state: a word ends here
+	owners [][]owner  // by state: the clauses that the word is of
+	full   []uint8    // by alternative: bits of all its clauses
 }
 
-var ruleWords = sync.OnceValue(func() *lexicon {
-	var lists [][]string
-	for _, r := range rules() {
-		lists = append(lists, r.Has)
-	}
-	return newLexicon(lists)
-})
+type owner struct {
+	alt uint16
+	bit uint8
+}
+
+// marks are what one scan found. They are used again for the next file.
+type marks struct {
+	lines [][]int32 // by alternative: the lines that hold all it needs
+	used  []uint16  // alternatives that have lines
+	line  []int32   // by alternative: the line that bits speaks of
+	bits  []uint8
+}
 
 func lower(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
@@ -27,16 +34,18 @@ func lower(c byte) byte {
 	return c
 }
 
-func newLexicon(lists [][]string) *lexicon {
+// newLexicon numbers the alternatives of all expressions.
+func newLexicon(all []*expression) *lexicon {
 	x := &lexicon{width: 1}
 	total := 1
-	for _, list := range lists {
-		for _, w := range list {
-			total += len(w)
-			for i := range len(w) {
-				if c := lower(w[i]); x.class[c] == 0 {
-					x.class[c] = uint8(x.width)
-					x.width++
+	for _, e := range all {
+		for _, a := range e.alts {
+			a.id = uint16(len(x.full))
+			x.full = append(x.full, uint8(1)<<len(a.needs)-1)
+			for _, c := range a.needs {
+				for _, w := range c {
+					total += len(w)
+					x.letters(w)
 				}
 			}
 		}
@@ -45,24 +54,45 @@ func newLexicon(lists [][]string) *lexicon {
 		x.class[c] = x.class[lower(c)]
 	}
 	x.next = make([]uint16, x.width, total*x.width)
-	x.owners = make([][]uint16, 1)
-	for rule, list := range lists {
-		for _, w := range list {
-			s := 0
-			for i := range len(w) {
-				at := s*x.width + int(x.class[w[i]])
-				if x.next[at] == 0 {
-					x.next[at] = uint16(len(x.owners))
-					x.owners = append(x.owners, nil)
-					x.next = append(x.next, make([]uint16, x.width)...)
+	x.owners = make([][]owner, 1)
+	for _, e := range all {
+		for _, a := range e.alts {
+			for i, c := range a.needs {
+				for _, w := range c {
+					x.add(w, owner{a.id, 1 << i})
 				}
-				s = int(x.next[at])
 			}
-			x.owners[s] = append(x.owners[s], uint16(rule))
 		}
 	}
 	x.link()
+	x.ends = make([]bool, len(x.owners))
+	for s, o := range x.owners {
+		x.ends[s] = len(o) > 0
+	}
 	return x
+}
+
+func (x *lexicon) letters(w string) {
+	for i := range len(w) {
+		if c := lower(w[i]); x.class[c] == 0 {
+			x.class[c] = uint8(x.width)
+			x.width++
+		}
+	}
+}
+
+func (x *lexicon) add(w string, o owner) {
+	s := 0
+	for i := range len(w) {
+		at := s*x.width + int(x.class[w[i]])
+		if x.next[at] == 0 {
+			x.next[at] = uint16(len(x.owners))
+			x.owners = append(x.owners, nil)
+			x.next = append(x.next, make([]uint16, x.width)...)
+		}
+		s = int(x.next[at])
+	}
+	x.owners[s] = append(x.owners[s], o)
 }
 
 // link fills in where to go on when a word breaks off: the longest end of what
@@ -92,19 +122,58 @@ func (x *lexicon) link() {
 	}
 }
 
-// index gives, for each rule, the lines that hold one of its words.
-func (x *lexicon) index(lines []line) map[uint16][]int32 {
-	out := map[uint16][]int32{}
-	for i, l := range lines {
+// marksPool keeps them between files: there is one for each file being read.
+var marksPool sync.Pool
+
+func (x *lexicon) marks() *marks {
+	if m, ok := marksPool.Get().(*marks); ok {
+		return m
+	}
+	n := len(x.full)
+	return &marks{lines: make([][]int32, n), line: make([]int32, n), bits: make([]uint8, n)}
+}
+
+// release makes m empty, for the next file.
+func (m *marks) release() {
+	m.clear()
+	marksPool.Put(m)
+}
+
+func (m *marks) clear() {
+	for _, a := range m.used {
+		m.lines[a] = m.lines[a][:0]
+	}
+	m.used = m.used[:0]
+	clear(m.line)
+}
+
+// scan marks the lines that hold all that an alternative needs. m is empty.
+func (x *lexicon) scan(lines []line, m *marks) {
+	for i := range lines {
 		s := uint16(0)
-		for _, c := range clip(l.text) {
+		for _, c := range clip(lines[i].text) {
 			s = x.next[int(s)*x.width+int(x.class[c])]
-			for _, rule := range x.owners[s] {
-				if got := out[rule]; len(got) == 0 || got[len(got)-1] != int32(i) {
-					out[rule] = append(got, int32(i))
-				}
+			if x.ends[s] {
+				x.found(s, int32(i), m)
 			}
 		}
 	}
-	return out
+}
+
+func (x *lexicon) found(s uint16, at int32, m *marks) {
+	for _, o := range x.owners[s] {
+		if m.line[o.alt] != at+1 {
+			m.line[o.alt], m.bits[o.alt] = at+1, 0
+		}
+		if m.bits[o.alt]&o.bit != 0 {
+			continue
+		}
+		m.bits[o.alt] |= o.bit
+		if m.bits[o.alt] == x.full[o.alt] {
+			if len(m.lines[o.alt]) == 0 {
+				m.used = append(m.used, o.alt)
+			}
+			m.lines[o.alt] = append(m.lines[o.alt], at)
+		}
+	}
 }

@@ -72,13 +72,16 @@ var lockHash = sync.OnceValue(func() *regexp.Regexp {
 // lockIntegrity finds entries of which nothing but a checksum changes, and
 // checksums that go away.
 func lockIntegrity(s *subject, _ picked) (hits []hit) {
-	if !s.lock || s.gone() || s.came() || s.f.Binary {
+	if !s.lock && !strings.HasPrefix(s.base, "requirements") && s.base != "verification-metadata.xml" || s.gone() || s.came() || s.f.Binary {
 		return nil
 	}
 	for i := range s.f.Hunks {
 		for _, entry := range lockEntries(s.f.Hunks[i].Lines) {
 			if no, ok := onlyHash(entry); ok {
 				hits = append(hits, hit{line: no})
+			}
+			if no, ok := losesHash(entry); ok {
+				hits = append(hits, hit{line: no, why: "a package loses its checksum, or is taken from elsewhere than the registry"})
 			}
 		}
 	}
@@ -93,6 +96,76 @@ func lockIntegrity(s *subject, _ picked) (hits []hit) {
 		hits = append(hits, hit{line: s.added[0].no, why: "packages lose their checksums"})
 	}
 	return hits
+}
+
+var lockName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*"?(name|version|resolved|resolution)"?\s*[:=]?\s`)
+})
+
+// losesHash says whether an entry that stays loses its checksum.
+func losesHash(entry []diffreview.Line) (line int, ok bool) {
+	gone, stays := false, false
+	for _, l := range entry {
+		switch {
+		case l.Op == ' ':
+			stays = stays || lockName().Match(clip(l.Text))
+			line = max(line, l.New)
+		case lockHash().Match(clip(l.Text)):
+			if l.Op == '+' {
+				return 0, false
+			}
+			gone = true
+		}
+	}
+	return line, gone && stays
+}
+
+var lockIdentity = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*"?(resolved|resolution|tarball|owner|repo|location)"?\s*:?\s*"?([^"\s,}]+)`)
+})
+
+// lockIdentities finds entries that stay under their name while another package
+// comes in its place.
+func lockIdentities(s *subject, _ picked) (hits []hit) {
+	if !s.lock || s.gone() || s.came() || s.f.Binary {
+		return nil
+	}
+	for i := range s.f.Hunks {
+		for _, entry := range lockEntries(s.f.Hunks[i].Lines) {
+			gone := map[string]string{} // by key
+			for _, l := range entry {
+				m := lockIdentity().FindSubmatch(clip(l.Text))
+				if m == nil || l.Op == ' ' {
+					continue
+				}
+				key, what := string(m[1]), packageOf(string(m[2]))
+				switch before, ok := gone[key]; {
+				case l.Op == '-':
+					gone[key] = what
+				case ok && before != what:
+					hits = append(hits, hit{line: l.New, why: fmt.Sprintf("%s takes the place of %s under the same name", diffreview.SafeName(what), diffreview.SafeName(before))})
+				}
+			}
+		}
+	}
+	return hits
+}
+
+// packageOf is the part of a place that says which package it is: without host,
+// version and file.
+func packageOf(place string) string {
+	if _, rest, ok := strings.Cut(place, "://"); ok {
+		_, path, _ := strings.Cut(rest, "/")
+		name, _, isRegistry := strings.Cut(path, "/-/")
+		if isRegistry {
+			return name
+		}
+		return "" // other addresses hold versions anywhere
+	}
+	if i := strings.LastIndexByte(place, '@'); i > 0 {
+		return place[:i]
+	}
+	return place
 }
 
 // lockEntries cuts the lines of a hunk where one package ends and the next
@@ -132,4 +205,42 @@ func onlyHash(entry []diffreview.Line) (line int, ok bool) {
 	slices.Sort(before)
 	slices.Sort(after)
 	return line, changed && line > 0 && slices.Equal(before, after)
+}
+
+var verifies = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(sha\d+sum|shasum|md5sum|b2sum)\b.*\s(-c|--check)\b|\b(sha\d+sum|shasum)\b.*(==|!=|=)|\bgpgv?\b.*--verify|\bcosign\s+verify|\bminisign\s+-V|\bsignify\s.*-V|\bslsa-verifier\b|\bgh\s+attestation\s+verify|\bcodesign\s+(-v|--verify)|\bopenssl\s+dgst\s.*-verify|Get-FileHash|--require-hashes|--frozen-lockfile|--locked\b|\bnpm\s+ci\b|--immutable\b`)
+})
+
+// verifyRemoved finds checks of what was fetched that go away.
+func verifyRemoved(s *subject, _ picked) (hits []hit) {
+	if s.gone() || s.came() || s.prose || s.data {
+		return nil
+	}
+	gone, at := 0, 0
+	for _, l := range s.removed {
+		if mayVerify(l.text) && verifies().Match(clip(l.text)) && !s.commentLine(l.text) {
+			gone, at = gone+1, l.no
+		}
+	}
+	if gone == 0 {
+		return nil
+	}
+	for _, l := range s.added {
+		if verifies().Match(clip(l.text)) {
+			gone--
+		}
+	}
+	if gone > 0 {
+		hits = append(hits, hit{line: at})
+	}
+	return hits
+}
+
+func mayVerify(b []byte) bool {
+	for _, w := range []string{"sum", "verif", "-V", "--", "npm ci", "FileHash"} {
+		if bytes.Contains(b, []byte(w)) {
+			return true
+		}
+	}
+	return false
 }

@@ -121,8 +121,13 @@ func touches(s string, start, end int) bool {
 	if utf8.RuneCountInString(s[start:end]) < 2 {
 		return false // one letter is a sign of a formula
 	}
-	if start > 0 && strings.IndexByte("._-/@", s[start-1]) >= 0 {
+	// Signs that join the parts of a name do so only between two of them: a full
+	// stop or a slash beside a quote or a space is punctuation.
+	name := func(i int) bool {
+		return i >= 0 && i < len(s) && (s[i] == '/' || s[i] == '_' || s[i] >= '0' && s[i] <= '9' || s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z')
+	}
+	if start > 0 && (s[start-1] == '@' || strings.IndexByte("._-/", s[start-1]) >= 0 && name(start-2)) {
 		return true
 	}
-	return end < len(s) && strings.IndexByte("._-/@(=[", s[end]) >= 0
+	return end < len(s) && (strings.IndexByte("(=[", s[end]) >= 0 || strings.IndexByte("._-@", s[end]) >= 0 && name(end+1))
 }

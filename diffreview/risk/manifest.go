@@ -2,6 +2,7 @@ package risk
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -12,27 +13,30 @@ import (
 	"fumehood/diffreview"
 )
 
-// packageKeys are the parts of package.json that make a tool run something, load
-// something or take it from elsewhere.
-var packageKeys = words("scripts husky lint-staged pre-commit pre-push simple-git-hooks gitHooks ghooks hooks commitlint config babel jest ava mocha nyc c8 tap eslintConfig stylelint prettier postcss browserify webpack rollup parcel nodemonConfig packageManager overrides resolutions pnpm workspaces trustedDependencies dependenciesMeta peerDependenciesMeta publishConfig bin gypfile binary install preinstall postinstall prepare imports exports main module browser types type man directories release release-it auto semantic-release nx turbo wireit volta devEngines allowScripts lavamoat bundleDependencies bundledDependencies electron build oclif contributes activationEvents capabilities extensionKind remarkConfig xo standard tsup unbuild yalc napi cordova expo ember-addon jspm importmap betterScripts prisma knexfile size-limit bundlewatch svelte vue unpkg jsdelivr sideEffects")
+// plainKeys are the parts of package.json that only describe. Whatever else stands
+// there makes npm or some tool run something, load something or take it from
+// elsewhere: every tool may have a key of its own.
+var plainKeys = words("$schema name version description keywords author contributors maintainers license licenses homepage bugs repository funding files private engines os cpu libc preferGlobal preferUnplugged readme readmeFilename displayName publisher icon categories galleryBanner badges pricing qna l10n browserslist eslintIgnore gitHead dependencies devDependencies optionalDependencies peerDependencies testedWith title productName copyright contact tags verified stableVersion")
 
 // quietKeys change with any release and mean little.
 var quietKeys = words("main module browser types type man directories sideEffects exports unpkg jsdelivr svelte vue contributes")
 
 var dependencyKeys = []string{"dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "require", "require-dev"}
 
-func packageJSON(s *subject, _ picked) []hit { return s.jsonKeys(packageKeys, quietKeys) }
+func packageJSON(s *subject, _ picked) []hit {
+	return s.jsonKeys(func(k string) bool { return !plainKeys.has(k) && !strings.HasPrefix(k, "_") }, quietKeys)
+}
 
 var (
 	composerKeys = words("scripts scripts-aliases repositories config autoload autoload-dev bin plugins extra include-path target-dir minimum-stability prefer-stable replace provide conflict archive")
 	composerNote = words("autoload extra minimum-stability prefer-stable conflict archive")
 )
 
-func composerJSON(s *subject, _ picked) []hit { return s.jsonKeys(composerKeys, composerNote) }
+func composerJSON(s *subject, _ picked) []hit { return s.jsonKeys(composerKeys.has, composerNote) }
 
 // jsonKeys compares the two sides by their top-level keys. What is no JSON
 // object counts by the fact that it changed.
-func (s *subject) jsonKeys(keys, quiet *set) []hit {
+func (s *subject) jsonKeys(acts func(key string) bool, quiet *set) []hit {
 	if s.f.New.Blob == s.f.Old.Blob {
 		return nil
 	}
@@ -66,18 +70,18 @@ func (s *subject) jsonKeys(keys, quiet *set) []hit {
 			if len(stringMap(v)) == 0 && !sameJSON(v, []byte("{}")) {
 				hits = append(hits, hit{line: s.lineWith(`"scripts"`)})
 			}
-		case quiet.has(k):
+		case quiet.has(k) && !(k == "extra" && bytes.Contains(v, []byte("hook"))):
 			hits = append(hits, hit{line: s.lineWith(`"` + k + `"`), severity: note, why: "another file is loaded for this package"})
-		case keys.has(k):
+		case acts(k):
 			hits = append(hits, hit{line: s.lineWith(`"` + k + `"`), why: fmt.Sprintf("%q changes: tools run, load or fetch what it names", k)})
 		}
 	}
 	for k := range before {
-		if _, ok := after[k]; !ok && (keys.has(k) && !quiet.has(k)) {
+		if _, ok := after[k]; !ok && (acts(k) && !quiet.has(k)) {
 			hits = append(hits, hit{severity: note, why: fmt.Sprintf("%q goes away", k)})
 		}
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return a.line - b.line })
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.line-b.line, cmp.Compare(a.why, b.why)) })
 	return hits
 }
 

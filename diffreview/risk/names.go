@@ -3,6 +3,7 @@ package risk
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,13 +21,34 @@ type nameIndex struct {
 	skel    map[string][]string // by what it looks like
 }
 
-func indexNames(paths []string) nameIndex {
-	x := nameIndex{files: map[string]bool{}, folders: map[string]bool{}, folded: map[string][]string{}, skel: map[string][]string{}}
+// indexNames knows all files and folders, but compares only the names that the
+// change touches: a repository's other names were there before.
+func indexNames(paths []string, touched []*subject) nameIndex {
+	x := nameIndex{files: make(map[string]bool, len(paths)), folders: map[string]bool{}, folded: map[string][]string{}, skel: map[string][]string{}}
+	plain := true // no touched name has letters beyond ASCII
+	for _, s := range touched {
+		if s.gone() {
+			continue
+		}
+		plain = plain && ascii(s.f.Path)
+		for p := s.f.Path; p != "."; p = path.Dir(p) {
+			f := fold(p)
+			if _, ok := x.folded[f]; ok && p != s.f.Path {
+				break // and so are the folders above
+			}
+			x.folded[f] = nil
+		}
+	}
 	entry := func(p string) {
-		f := fold(p)
-		x.folded[f] = append(x.folded[f], p)
-		k := skeleton(p)
-		x.skel[k] = append(x.skel[k], p)
+		if f := fold(p); len(x.folded) > 0 {
+			if others, ok := x.folded[f]; ok {
+				x.folded[f] = append(others, p)
+			}
+		}
+		if !plain || !ascii(p) {
+			k := skeleton(p)
+			x.skel[k] = append(x.skel[k], p)
+		}
 	}
 	for _, p := range paths {
 		if x.files[p] {
@@ -37,6 +59,11 @@ func indexNames(paths []string) nameIndex {
 		for dir := path.Dir(p); dir != "." && !x.folders[dir]; dir = path.Dir(dir) {
 			x.folders[dir] = true
 			entry(dir)
+		}
+	}
+	for _, lists := range []map[string][]string{x.folded, x.skel} {
+		for _, l := range lists {
+			slices.Sort(l) // which other one is named must not change from run to run
 		}
 	}
 	return x
@@ -51,8 +78,11 @@ func fold(p string) string {
 	if ascii(p) {
 		return trimParts(strings.ToLower(p))
 	}
-	return trimParts(strings.ToLower(strings.ToUpper(norm.NFKC.String(hfsPlain(p)))))
+	return trimParts(wholeFold.Replace(strings.ToLower(strings.ToUpper(norm.NFKC.String(hfsPlain(p))))))
 }
+
+// wholeFold are letters that fold to two.
+var wholeFold = strings.NewReplacer("ß", "ss", "ẞ", "ss", "ŉ", "ʼn", "İ", "i", "i̇", "i")
 
 // trimParts drops the dots and spaces at the end of each part, as Windows does.
 func trimParts(p string) string {
@@ -109,7 +139,7 @@ func nameCollision(s *subject, _ picked) []hit {
 	}
 	// The file itself, or a folder on the way that this change makes.
 	for p := s.f.Path; p != "."; p = path.Dir(p) {
-		for _, other := range s.run.names.folded[fold(p)] {
+		for _, other := range s.set.names.folded[fold(p)] {
 			if other != p {
 				return []hit{{why: fmt.Sprintf("where case, accents or trailing dots do not count this is the same as %s: one overwrites the other", diffreview.SafeName(other))}}
 			}
@@ -133,7 +163,7 @@ func nameLookalike(s *subject, _ picked) []hit {
 		if ascii(p) && !strings.ContainsAny(p, "01lI|") {
 			continue
 		}
-		for _, other := range s.run.names.skel[skeleton(p)] {
+		for _, other := range s.set.names.skel[skeleton(p)] {
 			if other != p && fold(other) != fold(p) && (!ascii(other) || !ascii(p)) {
 				return []hit{{why: fmt.Sprintf("the name looks like %s but is another", diffreview.SafeName(other))}}
 			}

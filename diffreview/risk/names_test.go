@@ -92,7 +92,7 @@ func TestFollowLeavesNowhere(t *testing.T) {
 		{"git in capitals", map[string]string{"l": ".GIT"}, "l", true},
 		{"Windows", map[string]string{"l": `..\x`}, "l", true},
 	} {
-		r := &run{links: c.links}
+		r := &changes{links: c.links}
 		if where, why := r.follow(c.at); (why != "") != c.leaves {
 			t.Errorf("%s: got %q %q, want leaves %v", c.name, where, why, c.leaves)
 		}

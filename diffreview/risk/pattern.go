@@ -24,9 +24,7 @@ func compilePatterns(list []string) *patterns {
 	for _, s := range list {
 		switch {
 		case strings.Contains(s, "/"):
-			rest, rooted := strings.CutPrefix(s, "/")
-			rest, below := strings.CutSuffix(rest, "/**")
-			p.paths = append(p.paths, pathPattern{strings.Split(rest, "/"), rooted, below})
+			p.paths = append(p.paths, compilePath(s))
 		case strings.ContainsAny(s, "*?["):
 			p.wild = append(p.wild, s)
 		default:
@@ -34,6 +32,12 @@ func compilePatterns(list []string) *patterns {
 		}
 	}
 	return p
+}
+
+func compilePath(s string) pathPattern {
+	rest, rooted := strings.CutPrefix(s, "/")
+	rest, below := strings.CutSuffix(rest, "/**")
+	return pathPattern{strings.Split(rest, "/"), rooted, below}
 }
 
 // compiledExt are endings of files that no tool loads by their name alone, and
@@ -100,10 +104,20 @@ func (q pathPattern) match(segs []string) bool {
 }
 
 func glob(pattern, s string) bool {
-	if !strings.ContainsAny(pattern, "*?[") {
+	if pattern == "" || s == "" {
 		return pattern == s
 	}
-	if rest, ok := strings.CutPrefix(pattern, "*"); ok && !strings.ContainsAny(rest, "*?[") {
+	// Most names differ in the first or the last letter already.
+	if c := pattern[0]; c != s[0] && c != '*' && c != '?' && c != '[' {
+		return false
+	}
+	if c := pattern[len(pattern)-1]; c != s[len(s)-1] && c != '*' && c != '?' && c != ']' {
+		return false
+	}
+	if !strings.ContainsAny(pattern, wildSigns) {
+		return pattern == s
+	}
+	if rest, ok := strings.CutPrefix(pattern, "*"); ok && !strings.ContainsAny(rest, wildSigns) {
 		return strings.HasSuffix(s, rest)
 	}
 	// All patterns are constants of the tables; a test checks that they parse.

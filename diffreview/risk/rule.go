@@ -11,7 +11,6 @@
 package risk
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"sync"
@@ -41,19 +40,26 @@ type Rule struct {
 	// comments the finding is a note.
 	Comment string
 
-	// Line is looked for in added lines, only in those that hold one of Has in
-	// any case, and one of And where that is given. Source leaves out prose, Code comment lines
-	// as well, Edit files that were not there before, Tests all but tests.
+	// Line is looked for in added lines. The words without which it can't match
+	// are derived from it; Has names them where that can't be done, or where Check
+	// wants lines by their words alone. Source leaves out prose, Code comment
+	// lines as well, Edit files that were not there before, Tests all but tests.
 	Line   string
 	Has    []string
-	And    []string
 	Source bool
 	Code   bool
 	Edit   bool
 	Tests  bool
+	// Mild is a second expression: a line that it matches as well is a note. In
+	// tests a line has the severity InTests, where that is given.
+	Mild    string
+	InTests diffreview.Severity
 
-	// Check finds what lines can't tell; it gets the lines that hold one of Has.
+	// Check finds what lines can't tell; it gets the changed lines that Line
+	// matches, or that hold one of Has, or all. Whole is for one that looks at
+	// other files as well: it runs after all files were looked at, one at a time.
 	Check func(s *subject, with picked) []hit
+	Whole bool
 }
 
 // hit is a place where a rule fires. Severity and Why replace the rule's own
@@ -64,11 +70,29 @@ type hit struct {
 	why      string
 }
 
+// kinds are the tables, by what a change of theirs does.
+func kinds() []kind {
+	return []kind{
+		{"runs on this machine by itself", selfRules},
+		{"steers coding agents", agentRules},
+		{"runs at build, test or install", buildRules},
+		{"widens trust", trustRules},
+		{"leaves the folder", escapeRules},
+		{"deceives the reader", deceiveRules},
+		{"checks less", weakenRules},
+	}
+}
+
+type kind struct {
+	what  string
+	rules []Rule
+}
+
 // Rules lists all rules, in the order of their tables.
 func Rules() []Rule {
 	var all []Rule
-	for _, t := range [][]Rule{selfRules, agentRules, buildRules, trustRules, escapeRules, deceiveRules, weakenRules} {
-		all = append(all, t...)
+	for _, k := range kinds() {
+		all = append(all, k.rules...)
 	}
 	return all
 }
@@ -78,42 +102,49 @@ type compiled struct {
 	Rule
 	paths, not *patterns
 	plain      *patterns
-	line       *regexp.Regexp
-	and        [][]byte
-	index      uint16
+	line       *expression           // with words in the lexicon
+	each       func() *regexp.Regexp // tried on every line: few files are the rule's
+	mild       func() *regexp.Regexp // nil: no line is
+	index      int
 }
 
-// rules compiles the tables at the first run: every start of the program would
-// pay for it otherwise.
-var rules = sync.OnceValue(func() []*compiled {
-	all := Rules()
-	out := make([]*compiled, len(all))
-	for i, r := range all {
-		c := &compiled{Rule: r, index: uint16(i), paths: compilePatterns(r.Paths), not: compilePatterns(r.Not), plain: compilePatterns(r.Plain)}
-		if r.Line != "" {
-			c.line = regexp.MustCompile(r.Line)
-		}
-		for _, w := range r.And {
-			c.and = append(c.and, []byte(w))
-		}
-		out[i] = c
-	}
-	return out
-})
-
-// covers says whether the rule speaks of files of this path.
-func (r *compiled) covers(s *subject) bool {
-	if len(r.Paths)+len(r.Plain) == 0 {
-		return !r.not.match(s.segs)
-	}
-	return (r.paths.match(s.segs) || !sourceExt.has(s.ext) && r.plain.match(s.segs)) && !r.not.match(s.segs)
+// book is all that is made of the tables, at the first run: every start of the
+// program would pay for it otherwise.
+type book struct {
+	rules []*compiled
+	index *pathIndex
+	words *lexicon
 }
 
-// apply gives the places of s where the rule fires.
+var rules = sync.OnceValue(makeBook)
+
+func makeBook() *book {
+	b := &book{}
+	var lines []*expression
+	for i, r := range Rules() {
+		c := &compiled{Rule: r, index: i, paths: compilePatterns(r.Paths), not: compilePatterns(r.Not), plain: compilePatterns(r.Plain)}
+		if r.Mild != "" {
+			c.mild = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Mild) })
+		}
+		switch {
+		case r.Line != "" && len(r.Paths) > 0 && len(r.Has) == 0:
+			c.each = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Line) })
+		case r.Line != "":
+			c.line = newExpression(r.Line, r.Has)
+		case len(r.Has) > 0:
+			c.line = wordList(r.Has)
+		}
+		if c.line != nil {
+			lines = append(lines, c.line)
+		}
+		b.rules = append(b.rules, c)
+	}
+	b.index, b.words = newPathIndex(b.rules), newLexicon(lines)
+	return b
+}
+
+// apply gives the places of s where the rule, which covers it, fires.
 func (r *compiled) apply(s *subject) []hit {
-	if !r.covers(s) {
-		return nil
-	}
 	if s.gone() {
 		if r.Gone != "" {
 			return []hit{{severity: r.Gone, why: r.GoneWhy}}
@@ -124,8 +155,8 @@ func (r *compiled) apply(s *subject) []hit {
 	}
 	switch {
 	case r.Check != nil:
-		return r.Check(s, s.pick(r))
-	case r.line != nil:
+		return r.Check(s, picked{s, r})
+	case r.Line != "":
 		return r.lines(s)
 	}
 	if r.Comment != "" && s.onlyComments(r.Comment) {
@@ -140,22 +171,63 @@ func (r *compiled) lines(s *subject) []hit {
 	}
 	var hits []hit
 	until := 0 // the end of the hunk of the last hit: one is enough for each
-	for i, l := range s.pick(r).added {
-		if i == maxLook {
-			return append(hits, s.tooMany())
+	skip := func(l line) bool { return l.no <= until || r.Code && s.commentLine(l.text) }
+	whole := r.search(s.added, s.marks, skip, func(l line) {
+		h := hit{line: l.no}
+		if s.test {
+			h.severity = r.InTests
 		}
-		if l.no <= until {
-			continue
+		if r.mild != nil && r.mild().Match(clip(l.text)) {
+			h.severity = diffreview.Note
 		}
-		if r.Code && s.commentLine(l.text) || len(r.and) > 0 && !containsAny(l.text, r.and) {
-			continue
-		}
-		if r.line.Match(clip(l.text)) {
-			hits = append(hits, hit{line: l.no})
+		hits = append(hits, h)
+		if h.severity == "" {
 			until = s.hunkEnd(l.no)
 		}
+	})
+	if !whole {
+		hits = append(hits, s.tooMany())
 	}
 	return hits
+}
+
+// search calls found for each of the lines that the rule's expression matches,
+// in their order, but for those that skip. It ends early, and says so, when
+// there are too many on which it could be tried.
+func (r *compiled) search(lines []line, m *marks, skip func(line) bool, found func(line)) (whole bool) {
+	tried := 0
+	if r.each != nil {
+		for _, l := range lines {
+			if skip(l) {
+				continue
+			}
+			if tried++; tried > maxLook {
+				return false
+			}
+			if r.each().Match(clip(l.text)) {
+				found(l)
+			}
+		}
+		return true
+	}
+	last, done := int32(-1), false
+	for _, c := range r.line.candidates(m) {
+		l := lines[c.at]
+		if c.at == last && done {
+			continue
+		}
+		if c.at != last {
+			if tried++; tried > maxLook {
+				return false
+			}
+			last, done = c.at, skip(l)
+		}
+		if !done && (c.alt.re == nil || c.alt.re().Match(clip(l.text))) {
+			found(l)
+			done = true
+		}
+	}
+	return true
 }
 
 // maxLook bounds how many lines of one file a rule's expression is tried on.
@@ -170,31 +242,33 @@ func (s *subject) tooMany() hit {
 	return h
 }
 
-// picked are the changed lines that hold one of a rule's words; all when it has
-// none.
-type picked struct{ added, removed []line }
-
-func (s *subject) pick(r *compiled) picked {
-	if len(r.Has) == 0 {
-		return picked{s.added, s.removed}
-	}
-	choose := func(lines []line, at []int32) []line {
-		out := make([]line, len(at))
-		for i, n := range at {
-			out[i] = lines[n]
-		}
-		return out
-	}
-	return picked{choose(s.added, s.addedWith[r.index]), choose(s.removed, s.removedWith[r.index])}
+// picked are the changed lines that a rule's words or expression choose; all
+// when it has none.
+type picked struct {
+	s *subject
+	r *compiled
 }
 
-func containsAny(b []byte, words [][]byte) bool {
-	for _, w := range words {
-		if bytes.Contains(b, w) {
-			return true
-		}
+func (p picked) added() (lines []line, whole bool) {
+	if p.r.line == nil {
+		return p.s.added, true
 	}
-	return false
+	return p.choose(p.s.added, p.s.marks)
+}
+
+func (p picked) removed() (lines []line, whole bool) {
+	if p.r.line == nil {
+		return p.s.removed, true
+	}
+	return p.choose(p.s.removed, p.s.goneMarks)
+}
+
+func (p picked) choose(lines []line, m *marks) (out []line, whole bool) {
+	if m == nil {
+		return nil, true
+	}
+	whole = p.r.search(lines, m, func(line) bool { return false }, func(l line) { out = append(out, l) })
+	return out, whole
 }
 
 // maxMatch bounds the part of a line that expressions look at. What is longer is

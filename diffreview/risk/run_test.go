@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,61 @@ func TestRunIsBoundedOnHostileInput(t *testing.T) {
 	}
 }
 
+// TestRunSaysTheSameInAnyOrder: files are judged at once, and the last one that
+// is ready must not decide what is said.
+func TestRunSaysTheSameInAnyOrder(t *testing.T) {
+	old, new := tree{}, tree{}
+	for i, k := range cases(t) {
+		a, b := k.trees(t)
+		for p, n := range a {
+			old[fmt.Sprintf("c%d/%s", i, p)] = n
+		}
+		for p, n := range b {
+			new[fmt.Sprintf("c%d/%s", i, p)] = n
+		}
+	}
+	env := Env{Links: map[string]string{}}
+	for p, n := range old {
+		env.Paths = append(env.Paths, p)
+		if n.link {
+			env.Links[p] = n.data
+		}
+	}
+	src := &memSource{old: old, new: new, blobs: map[diffreview.Blob][]byte{}}
+	found := 0
+	both := func(cs *diffreview.ChangeSet, content func(diffreview.Blob) ([]byte, error)) error {
+		if err := Run(cs, content, env); err != nil {
+			return err
+		}
+		want := make([][]diffreview.Finding, len(cs.Files))
+		judged := make([]*Judged, len(cs.Files))
+		for i := len(cs.Files) - 1; i >= 0; i-- { // the other way round
+			want[i], cs.Files[i].Findings = cs.Files[i].Findings, nil
+			j, err := File(&cs.Files[i], content, env)
+			if err != nil {
+				return err
+			}
+			judged[i] = j
+		}
+		if err := Set(judged, env); err != nil {
+			return err
+		}
+		for i := range cs.Files {
+			found += len(want[i])
+			if f := &cs.Files[i]; !slices.Equal(f.Findings, want[i]) {
+				t.Errorf("%s: got %v, want %v", f.Path, f.Findings, want[i])
+			}
+		}
+		return nil
+	}
+	if _, err := diffreview.Build(context.Background(), src, diffreview.Options{Risk: both}); err != nil {
+		t.Fatal(err)
+	}
+	if found < 200 {
+		t.Errorf("got %d findings, want those of all cases", found)
+	}
+}
+
 func FuzzRun(f *testing.F) {
 	f.Add("package.json", []byte(`{"scripts":{}}`), []byte(`{"scripts":{"a":"b"}}`))
 	f.Add(".gitattributes", []byte("a b\n"), []byte("* filter=x\n"))
@@ -163,4 +219,32 @@ func BenchmarkRun(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(lines), "ns/line")
+}
+
+// TestEditsOfAMovedFileAreJudgedWhereItWas: with the move rejected its edits go to
+// the old path, so a harmless new name must not take the finding away.
+func TestEditsOfAMovedFileAreJudgedWhereItWas(t *testing.T) {
+	lines := strings.Repeat(" \"keyword\": \"one\",\n", 12)
+	old := "{\n" + lines + " \"author\": \"me\"\n}\n"
+	new := "{\n" + lines + " \"author\": \"me\",\n \"scripts\": {\"postinstall\": \"node x.js\"}\n}\n"
+	cs := look(t, tree{"package.json": {data: old}}, tree{"notes.txt": {data: new}})
+	f := &cs.Files[0]
+	if f.Status != diffreview.Renamed || len(f.Hunks) != 1 {
+		t.Fatalf("got %s with %d hunks, want a rename with one", f.Status, len(f.Hunks))
+	}
+	f.Decide(f.Whole, diffreview.Decision{Path: f.Path, Verdict: diffreview.Rejected})
+	var dec diffreview.Decisions
+	if skipped := dec.ApproveAll(cs, nil, nil, diffreview.Decision{}); len(skipped) != 1 {
+		t.Errorf("got %v left alone, want the hunk: it would be written to package.json (findings %v)", skipped, f.Findings)
+	}
+	same := 0
+	cs = look(t, tree{"a.py": {data: strings.Repeat("x\n", 30)}}, tree{"b.py": {data: strings.Repeat("x\n", 30) + "requests.get(u, verify=False)\n"}})
+	for _, x := range cs.Files[0].Findings {
+		if x.Line == 31 {
+			same++
+		}
+	}
+	if same != 1 {
+		t.Errorf("got %d findings on a line that both names find, want 1: %v", same, cs.Files[0].Findings)
+	}
 }

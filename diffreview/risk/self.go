@@ -19,22 +19,22 @@ var selfRules = []Rule{
 			".githooks/**", ".git-hooks/**", "git-hooks/**", "githooks/**", ".husky/**", ".cargo-husky/**", ".hooks/**",
 			"hooks/pre-commit", "hooks/pre-push", "hooks/pre-rebase", "hooks/pre-merge-commit", "hooks/pre-receive", "hooks/pre-applypatch", "hooks/pre-auto-gc",
 			"hooks/post-*", "hooks/commit-msg", "hooks/prepare-commit-msg", "hooks/applypatch-msg", "hooks/update", "hooks/reference-transaction",
-			"hooks/fsmonitor-watchman", "hooks/sendemail-validate", "hooks/push-to-checkout", "hooks/proc-receive", "hooks/p4-*",
+			"hooks/fsmonitor-watchman", "hooks/pre-commit*", "hooks/pre-push*", "hooks/commit-msg*", "hooks/prepare-commit-msg*", "/pre-commit*", "/pre-push*", "/commit-msg*", ".git-templates/**", "git-templates/**", ".git-template/**", "git-template/**", "hooks/sendemail-validate", "hooks/push-to-checkout", "hooks/proc-receive", "hooks/p4-*",
 		},
-		Not: []string{"hooks/*.js", "hooks/*.ts", "hooks/*.tsx", "hooks/*.jsx", "hooks/*.md", "hooks/*.vue", ".githooks/readme*", ".husky/.gitignore", "*.md"},
+		Not: []string{"*.md", "hooks/*.js", "hooks/*.ts", "hooks/*.tsx", "hooks/*.jsx", "hooks/*.md", "hooks/*.vue", ".githooks/readme*", ".husky/.gitignore"},
 	},
 	{Name: "git-hooks-path", Severity: danger, Why: "the host's core.hooksPath points at this folder: git runs what lies in it", Check: inHooksPath},
 	{
-		Name: "hook-manager", Severity: warn, Comment: "#",
+		Name: "hook-manager", Severity: warn, Comment: "#", Gone: warn, GoneWhy: "what it checked at each commit is no longer checked",
 		Why: "a hook manager reads this file and runs what it names at each commit or push",
 		Paths: []string{
 			".pre-commit-hooks.yaml", "lefthook.y*ml", ".lefthook.y*ml", "lefthook-local.y*ml", ".lefthook-local.y*ml", "lefthook.toml", "lefthook.json", ".lefthook/**",
 			".overcommit.yml", ".overcommit/**", ".lintstagedrc*", "lint-staged.config.*", ".huskyrc*", "husky.config.*", ".simple-git-hooks.*", "simple-git-hooks.*",
-			"captainhook.json", "grumphp.y*ml", "grumphp.yml.dist", "commitlint.config.*", ".commitlintrc*", ".czrc", ".cz.*", "prek.toml", "hk.pkl", ".rusty-hook.toml", "hooks.gradle", ".githooks.*", "git-hooks.nix", ".ghooks*",
+			"captainhook.json", "grumphp.y*ml", "grumphp.yml.dist", "commitlint.config.*", ".commitlintrc*", ".czrc", ".cz.*", "prek.toml", "hk.pkl", ".rusty-hook.toml", "hooks.gradle", ".githooks.*", "githooks.*", "git-hooks.nix", ".ghooks*", "git-hooks.*", ".git-hooks.*", ".config/lefthook.*", "nano-staged.*", ".nano-staged.*", ".nano-staged*", "lint-staged.*", ".lintstaged.*", ".husky.*", "husky.*", "hk.toml", "autohook*", "gitlint.*",
 		},
 	},
-	{Name: "pre-commit", Severity: warn, Why: "pre-commit fetches and runs other hooks at the next commit", Paths: []string{".pre-commit-config.y*ml"}, Comment: "#", Check: preCommit},
-	{Name: "git-config", Severity: danger, Why: "git reads settings from this file, and many of them are commands that it runs", Paths: []string{".gitconfig", ".gitconfig.*", ".config/git/**", ".gitconfig.d/**", "gitconfig"}},
+	{Name: "pre-commit", Severity: warn, Why: "pre-commit fetches and runs other hooks at the next commit", Paths: []string{".pre-commit-config.y*ml"}, Gone: warn, GoneWhy: "what it checked at each commit is no longer checked", Comment: "#", Check: preCommit},
+	{Name: "git-config", Severity: danger, Why: "git reads settings from this file, and many of them are commands that it runs", Paths: []string{".gitconfig", ".gitconfig.*", ".config/git/**", ".gitconfig.d/**", ".gitconfig-*", "gitconfig", "gitconfig.*", "etc/gitconfig", ".lfsconfig", "jj/config.toml", ".jjconfig"}},
 	{
 		Name: "git-settings-command", Severity: warn, Code: true,
 		Why:  "running this sets a git option that makes git itself run programs",
@@ -43,7 +43,7 @@ var selfRules = []Rule{
 	},
 	{Name: "git-attributes", Severity: danger, Why: "git runs the filter, diff or merge driver that this names whenever it reads or writes matching files", Paths: []string{".gitattributes"}, Check: gitAttributes},
 	{Name: "git-modules", Severity: warn, Why: "the next submodule update fetches other code, from where this file says", Paths: []string{".gitmodules"}, Gone: note, Check: gitModules},
-	{Name: "git-ignore-hides", Severity: warn, Why: "the ignore rules of this same change hide it from git status", Check: ignoreHides},
+	{Name: "git-ignore-hides", Severity: warn, Why: "the ignore rules of this same change hide it from git status", Check: ignoreHides, Whole: true},
 	{Name: "git-blame-hides", Severity: warn, Why: "git blame leaves out the commits that this lists", Paths: []string{".git-blame-ignore-revs"}},
 
 	// shells, environment, tools that read a file in the folder or home
@@ -53,7 +53,7 @@ var selfRules = []Rule{
 		Paths: []string{
 			".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".shrc", ".shinit",
 			".config/fish/**", "config.fish", "fish/conf.d/**", ".config/nushell/**", ".elvish/**", ".xonshrc", ".xprofile", ".xinitrc", ".xsession", ".xsessionrc", ".bashrc.d/**", ".zshrc.d/**", "zsh/.*",
-			"bash.bashrc", "etc/profile", "profile.d/**", "etc/bashrc", "etc/zsh/**", "bashrc", "zshrc", "bash_profile", "zshenv", "dot_bashrc*", "dot_zshrc*", "dot_profile*", "dot_bash_profile*", "microsoft.powershell_profile.ps1", "profile.ps1", ".oh-my-zsh/**",
+			"bash.bashrc", "etc/profile", "profile.d/**", "etc/bashrc", "etc/zsh/**", "bashrc", "zshrc", "bash_profile", "zshenv", "dot_bashrc*", "dot_zshrc*", "dot_profile*", "dot_bash_profile*", "microsoft.powershell_profile.ps1", "profile.ps1", ".oh-my-zsh/**", "bash_completion.d/**", ".bash_*", ".zsh*", ".aliases", ".exports", ".functions", ".shellrc", ".kshenv", "etc/environment.d/**", "i3/config", "sway/config", "hypr/*.conf",
 		},
 	},
 	{Name: "direnv", Severity: danger, Why: "direnv runs this file in your shell when you enter the folder", Paths: []string{".envrc", ".envrc.*", ".direnvrc", ".direnv/**", ".autoenv", ".autoenv.zsh", ".env.fish", ".in", ".out"}, Not: []string{".envrc.example", ".envrc.sample", ".envrc.template"}},
@@ -61,13 +61,13 @@ var selfRules = []Rule{
 		Name: "tool-start", Severity: danger,
 		Why: "a tool runs this file when it starts in this folder or from this home",
 		Paths: []string{
-			".rprofile", "rprofile.site", ".renviron", ".first.r", ".gdbinit", "gdbinit", ".lldbinit", ".lldbinit-*", ".radare2rc", ".pdbrc", ".pdbrc.py", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".irbrc", ".pryrc", ".iex.exs", ".ghci", ".ocamlinit", ".utoprc", ".sbclrc", ".guile", ".octaverc", ".sqliterc", ".psqlrc", ".myclirc", ".julia/**", ".startup.jl", ".lesskey", ".lessfilter", ".perldb", ".node_repl_rc", ".jshellrc", ".scala-repl", ".predef.sc", ".clojure/**", ".lein/**", ".ipython/**", ".jupyter/**", "jupyter_*config.py", "ipython_config.py", ".sage/**", ".matplotlib/**", ".iterm2/**",
+			".rprofile", "rprofile.site", ".renviron", ".first.r", ".gdbinit", "gdbinit", ".lldbinit", ".lldbinit-*", ".radare2rc", ".pdbrc", ".pdbrc.py", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".irbrc", ".pryrc", ".iex.exs", ".ghci", ".ocamlinit", ".utoprc", ".sbclrc", ".guile", ".octaverc", ".sqliterc", ".psqlrc", ".myclirc", ".julia/**", ".startup.jl", ".lesskey", ".lessfilter", ".perldb", ".node_repl_rc", ".jshellrc", ".scala-repl", ".predef.sc", ".clojure/**", ".lein/**", ".ipython/**", ".jupyter/**", ".bpython/**", ".ptpython/**", ".gdbinit.*", "gdbinit.*", ".gdbearlyinit", "gdb/auto-load/**", "*-gdb.py", "*-gdb.gdb", "*-gdb.scm", ".psqlrc-*", ".pythonstartup.*", ".irbrc.*", ".pry.rb", ".iex.*.exs", ".erlang", ".ammonite/**", ".utop/**", "jupyter_*config.py", "ipython_config.py", ".sage/**", ".matplotlib/**", ".iterm2/**",
 		},
 	},
 	{
 		Name: "tool-settings", Severity: warn,
 		Why:   "a terminal tool reads this file and may run what it names",
-		Paths: []string{".inputrc", ".editrc", ".tmux.conf", "tmux.conf", ".screenrc", ".wgetrc", ".curlrc", ".dircolors", ".lessrc", ".ackrc", ".ripgreprc", ".fdrc", ".tigrc", ".hgrc", "hgrc", ".hg/**", ".bzr/**", ".svn/**", ".jj/**", ".jjconfig.toml", ".mailrc", ".muttrc", ".msmtprc", ".fetchmailrc", ".procmailrc", ".forward", ".plan", ".starship.toml", "starship.toml", ".zellij.kdl", ".kitty.conf", "kitty.conf", "alacritty.toml", "wezterm.lua", ".wezterm.lua", ".hushlogin", ".lftprc", ".telnetrc", ".selected_editor", ".tmuxinator.yml", ".tmuxp.*", ".config/lazygit/**", ".config/tmux/**", ".tmate.conf", ".nanorc", ".sdkmanrc", ".byobu/**"},
+		Paths: []string{".inputrc", ".editrc", ".tmux.conf", "tmux.conf", ".screenrc", ".wgetrc", ".curlrc", ".dircolors", ".lessrc", ".ackrc", ".ripgreprc", ".fdrc", ".tigrc", ".hgrc", "hgrc", ".hg/**", ".bzr/**", ".svn/**", ".jj/**", ".jjconfig.toml", ".mailrc", ".muttrc", ".msmtprc", ".fetchmailrc", ".procmailrc", ".forward", ".plan", ".starship.toml", "starship.toml", ".zellij.kdl", ".kitty.conf", "kitty.conf", "alacritty.toml", "wezterm.lua", ".wezterm.lua", ".hushlogin", ".lftprc", ".telnetrc", ".selected_editor", ".tmuxinator.yml", ".tmuxp.*", ".config/lazygit/**", ".config/tmux/**", ".tmate.conf", ".nanorc", ".sdkmanrc", ".byobu/**", "treefmt.toml", ".treefmt.toml", "dprint.json", "dprint.jsonc", ".dprint.json", ".config/**", ".mailcap", "mailcap", ".lesspipe"},
 	},
 	{
 		Name: "environment-file", Severity: warn,
@@ -78,7 +78,7 @@ var selfRules = []Rule{
 	{
 		Name: "environment-manager", Severity: warn, Comment: "#",
 		Why:   "the environment manager runs tasks, sets PATH or fetches tools from this when you enter or build",
-		Paths: []string{"mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", ".mise/**", "mise/config.toml", ".config/mise/**", ".config/mise.toml", ".rtx.toml", ".tool-versions", ".asdfrc", "devbox.json", "devenv.nix", "devenv.yaml", "flake.nix", "shell.nix", "default.nix", "*.nix", "guix.scm", "manifest.scm", ".envwrap", ".lando.yml", ".ddev/**", "procfile", "procfile.*", ".foreman", "pixi.toml", "hermit.hcl", "bin/hermit", "bin/activate-hermit", ".prototools", "proto.toml", ".moon/**", "aqua.y*ml", ".aqua/**", "flox/**", ".flox/**", "environment.y*ml", ".condarc", ".volta", "package-manager.json", "vfox.toml", ".vfox.toml", ".exrc.mise"},
+		Paths: []string{"mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", ".mise/**", "mise/config.toml", ".config/mise/**", ".config/mise.toml", ".rtx.toml", ".tool-versions", ".asdfrc", "devbox.json", "devenv.nix", "devenv.yaml", "devshell.toml", ".devshell/**", "nix.conf", "rtx.toml", "devbox.d/**", ".aqua.*", ".rbenv-vars", "flake.nix", "shell.nix", "default.nix", "*.nix", "guix.scm", "manifest.scm", ".envwrap", ".lando.yml", ".ddev/**", "procfile", "procfile.*", ".foreman", "pixi.toml", "hermit.hcl", "bin/hermit", "bin/activate-hermit", ".prototools", "proto.toml", ".moon/**", "aqua.y*ml", ".aqua/**", "flox/**", ".flox/**", "environment.y*ml", ".condarc", ".volta", "package-manager.json", "vfox.toml", ".vfox.toml", ".exrc.mise"},
 	},
 	{Name: "ssh-home", Severity: danger, Why: "ssh runs commands from its configuration, and a key listed here opens the account", Paths: []string{".ssh/**", "authorized_keys", "authorized_keys2", "ssh_config", "sshd_config", "sshd_config.d/**", "ssh_config.d/**", "ssh/config", ".shosts", ".rhosts", "hosts.equiv"}, Not: []string{".ssh/known_hosts*"}},
 
@@ -99,6 +99,19 @@ var selfRules = []Rule{
 		Paths: []string{".idea/**", "*.iml", "*.ipr", "*.iws", ".zed/**", ".helix/**", ".fleet/**", ".nova/**", ".luarc.json", ".luarc.jsonc", ".luarc.lua", ".clangd", "compile_commands.json", "compile_flags.txt", ".ccls", ".cquery", "*.sublime-project", "*.sublime-build", "*.sublime-settings", ".sublime/**", "coc-settings.json", ".vim-lsp*", ".neoconf.json", ".nvim-dap*", ".lapce/**", ".settings/**", ".project", ".classpath", ".factorypath", ".externaltoolbuilders/**", "nbproject/**", "*.kdev4", ".kdev4/**", "*.pro.user", ".atom/**", ".brackets.json", "pyrightconfig.json.local", ".lsp/**", ".clj-kondo/**", ".metals/**", ".bloop/**", ".bsp/**", ".swiftpm/**", "*.xcscheme", "*.xcworkspace/**", ".textadept/**", ".lite_project.lua", ".vscodium/**", ".replit", "replit.nix", ".gitpod.y*ml", ".gitpod.dockerfile", ".idx/**", ".codesandbox/**", ".stackblitzrc", "sandbox.config.json", ".glitch*", "*.geany", ".geanyprj", "*.workspace", ".micro/**", ".lem/**"},
 		Not:   []string{".idea/.gitignore", ".idea/codestyles/**", ".idea/inspectionprofiles/**", ".idea/dictionaries/**"},
 	},
+	{
+		Name: hiddenRule, Severity: warn, Check: hiddenSettings,
+		Why:   "tools look for hidden files by their names and may run what they say; which one reads this is not known here",
+		Paths: []string{".*", ".*/**"},
+		Not: []string{
+			".gitignore", ".gitkeep", ".keep", ".gitempty", ".empty", ".placeholder", "*ignore", ".editorconfig", ".nojekyll", ".mailmap", ".browserslistrc", ".npmrc.example",
+			".clang-format", ".clang-format-ignore", ".rustfmt.toml", ".ocamlformat", ".scalafmt.conf", ".scalafmt", ".cljfmt.edn", ".stylua.toml", "stylua.toml", ".taplo.toml", ".astylerc", ".indent.pro", ".jsbeautifyrc", ".csscomb.json", ".prettierrc.example", ".gersemirc", ".cmake-format*", ".fprettify.rc", ".markdownlint.*", ".markdownlintrc", ".cspell.json", ".codespellrc", ".typos.toml", ".yamlfmt*",
+			".nvmrc", ".node-version", ".python-version", ".ruby-version", ".java-version", ".go-version", ".terraform-version", ".swift-version", ".bun-version", ".perl-version", ".lua-version", ".php-version", ".tool-version", ".gitmessage", ".git-commit-template*",
+			"*.example", "*.sample", "*.template", "*.dist",
+			".github/issue_template/**", ".github/pull_request_template/**", ".github/release.y*ml", ".github/labels.y*ml", ".github/discussion_template/**", ".gitlab/issue_templates/**", ".gitlab/merge_request_templates/**", ".well-known/**", ".vs/.gitignore",
+			".idea/codestyles/**", ".idea/inspectionprofiles/**", ".idea/dictionaries/**",
+		},
+	},
 	{Name: "modeline", Severity: note, Why: "an editor that honours modelines sets options from this line", Line: `(?i)\b(vim?|ex):\s*(set?\s.*)?(foldexpr|formatexpr|indentexpr|includeexpr|statusline|makeprg|shell|path|tags)=|-\*-.*\b(eval|mode-command)\s*:`, Has: []string{"vim:", "vi:", "ex:", "-*-"}},
 	{Name: "devcontainer", Severity: danger, Why: "opening the folder in a container runs commands of this file on the host and can mount its folders", Paths: []string{".devcontainer/**", ".devcontainer.json", "devcontainer.json", "devcontainer-feature.json"}, Gone: note},
 
@@ -110,6 +123,11 @@ var selfRules = []Rule{
 		Paths: []string{"*.service", "*.timer", "*.socket", "*.path", "*.mount", "*.automount", "*.target", "*.desktop", "launchagents/**", "launchdaemons/**", "crontab", "*.crontab", "cron.d/**", "cron.daily/**", "cron.hourly/**", "cron.weekly/**", "cron.monthly/**", "*.cron", "anacrontab", "init.d/**", "rc.local", "rc.d/**", "inittab", "upstart/**", "*.rules.d/**", "modprobe.d/**", "modules-load.d/**", "tmpfiles.d/**", "sysctl.d/**", "logrotate.d/**", "supervisord.conf", "supervisor/conf.d/**", "*.reg", "*.lnk", "*.scf", "*.url", "*.hta", "*.vbs", "*.wsf", "*.jse", "autorun.inf", "desktop.ini", "*.scpt", "*.applescript", "*.workflow/**", "*.command", "*.webloc", "*.plist.in", "monit.d/**", "monitrc", "*.openrc", "incron.d/**", "*.app/contents/**", "xinetd.d/**", "pacman.d/hooks/**", "apt.conf.d/**", "dpkg.cfg.d/**", "debian/*inst", "debian/*rm", "debian/rules", "debian/control", "*.spec", "pkgbuild", "*.install", "apkbuild", "*.ebuild", "snapcraft.yaml", "*.flatpak.y*ml", "kernel/install.d/**", "*.wants/**"},
 		Not:   []string{"*.spec.*", "spec/*.spec"},
 	},
+	{
+		Name: "starts-itself", Severity: warn, Code: true, InTests: note,
+		Why:  "running this makes something start again: at log-in, at boot, by the clock or with each shell",
+		Line: `\|\s*crontab\b|\bcrontab\s+(-u\s+\S+\s+)?(-|[\w./~$]+\s*$)|\bsystemctl\b.*\benable\b|\blaunchctl\s+(load|bootstrap|submit|enable)|\bschtasks(\.exe)?\s.*/create|\bRegister-ScheduledTask|\bupdate-rc\.d\s|\bchkconfig\s.*\bon\b|\brc-update\s+add|CurrentVersion\\+Run|>>?\s*["']?(~|\$\{?HOME\}?|/root|/home/\S+|/etc)/(\.?(bash|zsh|k|c|tc)(rc|_profile|env|_login|_logout|_aliases)\b|\.profile|\.zprofile|profile\b|profile\.d/|\.config/(fish|autostart|systemd)|cron\S*/|rc\.local|environment\b|ld\.so)|\bat\s+now\b|\bloginctl\s+enable-linger|New-Service\b|\bsc(\.exe)?\s+create\s|LaunchAgents/|autostart/\S*\.desktop`,
+	},
 	{Name: "launch-list", Severity: warn, Why: "this property list makes the system start a program", Paths: []string{"*.plist"}, Line: `ProgramArguments|<key>Program</key>|RunAtLoad|StartInterval|KeepAlive`},
 	{
 		Name: "system-rights", Severity: warn,
@@ -119,7 +137,6 @@ var selfRules = []Rule{
 	{
 		Name: "rights-given-away", Severity: warn, Code: true,
 		Why:  "running this gives a program or an account rights that it keeps afterwards",
-		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID)|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|authorized_keys`,
-		Has:  []string{"chmod", "setcap", "NOPASSWD", "usermod", "gpasswd", "adduser", "addgroup", "visudo", "chown", "sudoers", "ld.so.preload", "setuid", "setgid", "setenforce", "apparmor_parser", "sysctl", "/proc/sys", "insmod", "modprobe", "iptables", "ufw", "spctl", "csrutil", "ExecutionPolicy", "quarantine", "authorized_keys"},
+		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID)|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|[/>]\s*authorized_keys|\b(docker|podman|nerdctl)\s+(run|create|exec)\b.*(--privileged|(docker|containerd|podman)\.sock|(-v|--volume)[= ]/:|--(pid|net|network|ipc|userns|uts)[= ]host|--cap-add|unconfined)`,
 	},
 }

@@ -2,6 +2,7 @@ package risk
 
 import (
 	"bytes"
+	"fmt"
 	"path"
 	"strings"
 	"sync"
@@ -19,7 +20,10 @@ type line struct {
 // subject is one file as the rules see it.
 type subject struct {
 	f     *diffreview.File
-	run   *run
+	read  func(diffreview.Blob) ([]byte, error)
+	err   error // the first that read gave
+	env   *Env
+	set   *changes // what the change as a whole is; only for rules that need it
 	lower string
 	segs  []string // of the lower-case path
 	base  string
@@ -28,17 +32,22 @@ type subject struct {
 	data  bool // rows of data rather than code
 	lock  bool
 	test  bool
+	named bool // a rule knows the file by its path
 
 	// Added and removed lines, without those that only moved within the file.
 	added, removed []line
-	// by rule: which of them hold one of its words
-	addedWith, removedWith map[uint16][]int32
-	// everything added, moved or not
+	// everything added, moved or not, and which of it has bytes outside
+	// printable ASCII
 	fresh []line
+	odd   []int32
+	// which of added and removed hold words of rules
+	marks, goneMarks *marks
+	// of test files: the tests and assertions that went away or came
+	tests, asserts turnover
 }
 
-func (r *run) subject(f *diffreview.File) *subject {
-	s := &subject{f: f, run: r, lower: strings.ToLower(f.Path)}
+func newSubject(f *diffreview.File, read func(diffreview.Blob) ([]byte, error), env *Env) *subject {
+	s := &subject{f: f, read: read, env: env, lower: strings.ToLower(f.Path)}
 	s.segs = strings.Split(s.lower, "/")
 	s.base = s.segs[len(s.segs)-1]
 	s.ext = path.Ext(s.base)
@@ -49,6 +58,42 @@ func (r *run) subject(f *diffreview.File) *subject {
 	s.test = f.Group() == diffreview.GroupTests
 	s.readLines()
 	return s
+}
+
+// scan finds the words of all rules in the changed lines. forget gives back what
+// it took.
+func (s *subject) scan(b *book) {
+	s.marks = b.words.marks()
+	b.words.scan(s.added, s.marks)
+	if !s.testish() || len(s.removed) == 0 {
+		return
+	}
+	s.goneMarks = b.words.marks()
+	b.words.scan(s.removed, s.goneMarks)
+	for _, r := range b.rules {
+		switch r.Line {
+		case testDecl:
+			s.tests = s.turnover(picked{s, r})
+		case assertLine:
+			s.asserts = s.turnover(picked{s, r})
+		}
+	}
+}
+
+// forget drops what only File needs, so that a large change set holds little.
+func (s *subject) forget() {
+	for _, m := range []*marks{s.marks, s.goneMarks} {
+		if m != nil {
+			m.release()
+		}
+	}
+	s.marks, s.goneMarks, s.odd, s.removed = nil, nil, nil, nil
+	if !s.testish() && !isIgnoreFile(s.base) {
+		s.added = nil
+	}
+	if s.base != "head" {
+		s.fresh = nil
+	}
 }
 
 var (
@@ -99,20 +144,19 @@ func (s *subject) hunkEnd(no int) int {
 // the file and added in another, but for its indentation, only moved: the host
 // had it before.
 func (s *subject) readLines() {
-	gone := map[string]int{}
-	total := 0
+	come, went := 0, 0
 	for i := range s.f.Hunks {
 		for _, l := range s.f.Hunks[i].Lines {
 			switch l.Op {
 			case '-':
-				gone[string(bytes.TrimSpace(l.Text))]++
-				total++
+				went++
 			case '+':
-				total++
+				come++
 			}
 		}
 	}
-	moved := map[string]int{}
+	s.fresh = make([]line, 0, come)
+	s.removed = make([]line, 0, went)
 	for i := range s.f.Hunks {
 		h := &s.f.Hunks[i]
 		last := h.NewStart + h.NewLines - 1
@@ -123,28 +167,60 @@ func (s *subject) readLines() {
 				next = l.New + 1
 			case '+':
 				next = l.New + 1
-				s.fresh = append(s.fresh, line{l.New, l.Text})
-				key := string(bytes.TrimSpace(l.Text))
-				if gone[key] > moved[key] {
-					moved[key]++
-					continue
+				if odd(l.Text) {
+					s.odd = append(s.odd, int32(len(s.fresh)))
 				}
-				s.added = append(s.added, line{l.New, l.Text})
+				s.fresh = append(s.fresh, line{l.New, l.Text})
 			case '-':
 				s.removed = append(s.removed, line{max(min(next, last), 0), l.Text})
 			}
 		}
 	}
+	s.added = s.fresh
+	if come > 0 && went > 0 {
+		s.dropMoved()
+	}
+}
+
+func (s *subject) dropMoved() {
+	gone := make(map[string]int, len(s.removed)) // how often it was removed and not added again
+	for _, l := range s.removed {
+		gone[string(bytes.TrimSpace(l.text))]++
+	}
+	moved := map[string]int{}
+	s.added = make([]line, 0, len(s.fresh))
+	for _, l := range s.fresh {
+		key := bytes.TrimSpace(l.text)
+		if gone[string(key)] > 0 {
+			gone[string(key)]--
+			moved[string(key)]++
+			continue
+		}
+		s.added = append(s.added, l)
+	}
+	if len(moved) == 0 {
+		return
+	}
 	kept := s.removed[:0]
 	for _, l := range s.removed {
-		if key := string(bytes.TrimSpace(l.text)); moved[key] > 0 {
-			moved[key]--
+		key := bytes.TrimSpace(l.text)
+		if moved[string(key)] > 0 {
+			moved[string(key)]--
 			continue
 		}
 		kept = append(kept, l)
 	}
 	s.removed = kept
-	s.addedWith, s.removedWith = ruleWords().index(s.added), ruleWords().index(s.removed)
+}
+
+// odd says whether a line has a byte outside printable ASCII.
+func odd(b []byte) bool {
+	for _, c := range b {
+		if c < ' ' && c != '\t' || c >= 0x7f {
+			return true
+		}
+	}
+	return false
 }
 
 // commentLine says whether a line is nothing but a comment, by what starts it in
@@ -191,9 +267,11 @@ func (s *subject) content(e diffreview.Entry) []byte {
 	if e.Kind != diffreview.KindFile || e.Size > maxContent {
 		return nil
 	}
-	b, err := s.run.content(e.Blob)
+	b, err := s.read(e.Blob)
 	if err != nil {
-		s.run.fail(s.f.Path, err)
+		if s.err == nil {
+			s.err = fmt.Errorf("examine %q: %w", s.f.Path, err)
+		}
 		return nil
 	}
 	return b

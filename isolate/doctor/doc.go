@@ -40,9 +40,12 @@ type Facts struct {
 	Seccomp     Step   // a filter may be installed
 
 	CgroupV2    bool
-	CgroupPath  string // own cgroup, as /proc/self/cgroup names it
+	CgroupPath  string // the group in which sessions' groups are made; "" when there is none
 	Controllers []string
-	Delegated   bool // the own cgroup may be divided by this account
+	Delegated   bool   // there is such a group
+	ByBus       bool   // the account's service manager makes one a session
+	NoBus       string // why it does not; "" when it was not asked
+	BusHint     string // what would change that
 
 	Git        string // path; "" when there is none on PATH
 	GitVersion string // "2.39.5"

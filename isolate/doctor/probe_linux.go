@@ -19,6 +19,8 @@ import (
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+
+	"fumehood/isolate/limits/cgroup"
 )
 
 // probeTime bounds each child process of a probe.
@@ -197,28 +199,34 @@ func seccompFilter() Step {
 }
 
 func (f *Facts) cgroups() {
-	b, err := readSmall("/proc/self/cgroup")
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(string(b)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			f.CgroupPath = path
-		}
-	}
 	var st unix.Statfs_t
-	if unix.Statfs("/sys/fs/cgroup", &st) != nil || st.Type != unix.CGROUP2_SUPER_MAGIC || f.CgroupPath == "" {
+	f.CgroupV2 = unix.Statfs("/sys/fs/cgroup", &st) == nil && st.Type == unix.CGROUP2_SUPER_MAGIC
+	place, err := cgroup.Find()
+	switch {
+	case err != nil:
+		return
+	case place != nil:
+		f.grouped(place.Dir, place.CPU)
 		return
 	}
-	f.CgroupV2 = true
-	own := filepath.Join("/sys/fs/cgroup", f.CgroupPath)
-	if b, err := readSmall(filepath.Join(own, "cgroup.controllers")); err == nil {
-		f.Controllers = strings.Fields(string(b))
+	bus, err := cgroup.FindBus()
+	if err != nil {
+		f.NoBus = err.Error()
+		if none := (*cgroup.NoBus)(nil); errors.As(err, &none) {
+			f.BusHint = none.Hint
+		}
+		return
 	}
-	f.Delegated = writable(own) && writable(filepath.Join(own, "cgroup.procs")) && writable(filepath.Join(own, "cgroup.subtree_control"))
+	f.ByBus = true
+	f.grouped(bus.Dir, bus.CPU)
 }
 
-func writable(name string) bool { return unix.Access(name, unix.W_OK) == nil }
+func (f *Facts) grouped(dir string, cpu bool) {
+	f.CgroupV2, f.Delegated, f.CgroupPath, f.Controllers = true, true, dir, []string{"memory", "pids"}
+	if cpu {
+		f.Controllers = append(f.Controllers, "cpu")
+	}
+}
 
 func (f *Facts) git(ctx context.Context) {
 	path, err := exec.LookPath("git")

@@ -248,15 +248,27 @@ func seccomp(f Facts) Check {
 }
 
 func cgroups(f Facts) Check {
-	const sampled = "memory of a whole session is sampled every 250 ms (2 s at rest), and not bounded between two samples; processors and disk are not bounded"
+	const sampled = "memory of a whole session is sampled every 250 ms (25 ms near the limit, 2 s at rest), and can overshoot by what is allocated in between"
 	c := Check{Name: "cgroups", OK: f.CgroupV2 && f.Delegated, Costs: sampled}
 	switch {
 	case !f.CgroupV2:
 		c.Detail = "no cgroup v2 at /sys/fs/cgroup"
 	case !f.Delegated:
-		c.Detail = "cgroup v2, but its part for this process is not this account's to divide"
+		c.Detail = "cgroup v2, but no part of it that this process is in is this account's to divide"
+		if f.NoBus != "" {
+			c.Detail += ", and no service manager moves a session into one: " + printable(f.NoBus)
+		}
+	case f.ByBus:
+		c.Costs = ""
+		c.Detail = fmt.Sprintf("cgroup v2: the kernel holds a whole session to its limits on %s; the account's service manager moves it into a scope of its own below %s",
+			strings.Join(f.Controllers, ", "), printable(f.CgroupPath))
 	default:
-		c.Detail = "cgroup v2, delegated, with " + orUnknown(strings.Join(f.Controllers, " ")) + "; not used yet"
+		c.Costs = ""
+		c.Detail = fmt.Sprintf("cgroup v2: the kernel holds a whole session to its limits on %s, in groups of its own below %s",
+			strings.Join(f.Controllers, ", "), printable(f.CgroupPath))
+	}
+	if f.CgroupV2 && !c.OK {
+		c.Remedy = f.BusHint
 	}
 	return c
 }

@@ -102,8 +102,10 @@ func TestReport(t *testing.T) {
 		{"ABI 9", func(f *Facts) { f.LandlockABI = 9 }, "landlock", true, false, "ABI 9", "", ""},
 
 		{"no filter", func(f *Facts) { f.Seccomp = Step{Err: "EINVAL"} }, "seccomp", false, true, "EINVAL", "whole kernel", "CONFIG_SECCOMP_FILTER"},
-		{"cgroups delegated", func(*Facts) {}, "cgroups", true, false, "memory pids; not used yet", "sampled every 250 ms", ""},
-		{"cgroups not delegated", func(f *Facts) { f.Delegated = false }, "cgroups", false, false, "not this account's", "sampled every 250 ms", ""},
+		{"cgroups delegated", func(*Facts) {}, "cgroups", true, false, "limits on memory, pids, in groups of its own below /user", "", ""},
+		{"cgroups by the service manager", func(f *Facts) { f.ByBus = true }, "cgroups", true, false, "service manager moves it into a scope of its own below /user", "", ""},
+		{"cgroups not by the service manager", func(f *Facts) { f.Delegated, f.NoBus, f.BusHint = false, "it is \x1b away", "do this" }, "cgroups", false, false, `moves a session into one: it is \x1b away`, "sampled", "do this"},
+		{"cgroups not delegated", func(f *Facts) { f.Delegated = false }, "cgroups", false, false, "no part of it", "sampled every 250 ms", ""},
 		{"cgroups of old", func(f *Facts) { f.CgroupV2 = false }, "cgroups", false, false, "no cgroup v2", "sampled every 250 ms", ""},
 
 		{"no git", func(f *Facts) { f.Git, f.GitVersion = "", "" }, "git", false, true, "not on PATH", "can't be read", "install git 2.25"},
@@ -177,8 +179,7 @@ func TestNothingFoundIsNotTakenForGood(t *testing.T) {
 
 func TestEverythingCostsNothing(t *testing.T) {
 	for _, c := range Report(good()) {
-		// Cgroups are not used yet, whatever the host offers.
-		if !c.OK || c.Costs != "" && c.Name != "cgroups" || c.Remedy != "" {
+		if !c.OK || c.Costs != "" || c.Remedy != "" {
 			t.Errorf("got %+v, want all there and nothing to do", c)
 		}
 	}

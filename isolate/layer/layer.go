@@ -18,6 +18,10 @@ const (
 	Seccomp    Name = "seccomp"
 )
 
+// Egress is the proxy, which is no layer of the sandbox but the one way through
+// it: without it nothing runs either.
+const Egress Name = "egress proxy"
+
 // All lists every layer in the order in which it is closed.
 func All() []Name { return []Name{Namespaces, Limits, Identity, Landlock, Seccomp} }
 

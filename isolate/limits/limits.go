@@ -11,7 +11,6 @@ package limits
 
 import (
 	"fmt"
-	"time"
 )
 
 // How says who enforces a limit.
@@ -53,14 +52,24 @@ func Processes(n int) Line {
 
 // Memory describes the limit on memory, which is twofold without a cgroup: each
 // process by the kernel, the tree by a sample every so often.
-func Memory(bytes int64, every time.Duration) Line {
+func Memory(bytes int64) Line {
 	if bytes <= 0 {
 		return Line{Name: "memory", Value: "none", How: None}
 	}
 	return Line{
 		Name: "memory", Value: Bytes(bytes), How: Sampled,
-		Note: fmt.Sprintf("not bounded in total: sampled every %v, overshoot up to what is allocated in between; each process by the kernel", every),
+		Note: fmt.Sprintf("each process by the kernel; the total every %v at work, %v near the limit, %v at rest, can overshoot by what is allocated in between; descriptors on their way through a socket are not counted", BusyEvery, NearEvery, RestEvery),
 	}
+}
+
+// InGroup is a line of memory, processes or cpus where a cgroup of the
+// session's own holds all of it together.
+func InGroup(l Line) Line {
+	if l.How == None {
+		return l
+	}
+	l.How, l.Note = Enforced, "all of it together, by its cgroup"
+	return l
 }
 
 // Bytes prints a size in the largest binary unit that divides it to at most one

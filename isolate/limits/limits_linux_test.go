@@ -30,10 +30,10 @@ func TestBytes(t *testing.T) {
 }
 
 func TestLinesSayWhoEnforces(t *testing.T) {
-	if l := Memory(4<<30, 250*time.Millisecond); l.How != Sampled || l.Note == "" {
+	if l := Memory(4 << 30); l.How != Sampled || l.Note == "" {
 		t.Errorf("got %+v, want sampled, with what that means", l)
 	}
-	if l := Memory(0, time.Second); l.How != None {
+	if l := Memory(0); l.How != None {
 		t.Errorf("got %+v, want none", l)
 	}
 	if l := Processes(10); l.How != Enforced || l.Value != "10" {
@@ -107,15 +107,15 @@ func TestBothWaysFindTheSameTree(t *testing.T) {
 
 func TestTakeCountsTheTree(t *testing.T) {
 	root := family(t)
-	s, err := Take(root)
+	s, err := Take(root, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Threads != 4 || s.RSS < 1<<20 || s.RSS > 100<<20 || s.Blind != 0 {
+	if s.Threads != 4 || s.Mapped < 128<<10 || s.Mapped > 100<<20 || s.Blind != 0 {
 		t.Errorf("got %+v, want 4 threads and some MiB", s)
 	}
 	used, over, err := Over(root, 1)
-	if err != nil || !over || used <= 0 || used > s.RSS+s.Held {
+	if err != nil || !over || used <= 0 || used > s.Total() {
 		t.Errorf("got %d, %v, %v; want over, by at most the upper bound %d", used, over, err, s.Total())
 	}
 	if _, over, err := Over(root, 1<<40); err != nil || over {
@@ -130,7 +130,7 @@ func TestTreeOfNobodyIsAnError(t *testing.T) {
 	if pids, err := Tree(1 << 30); err == nil {
 		t.Errorf("got %v, want an error", pids)
 	}
-	if _, err := Take(1 << 30); err == nil {
+	if _, err := Take(1<<30, 0); err == nil {
 		t.Error("a sample of nobody is no error")
 	}
 }
@@ -153,12 +153,26 @@ func TestStatOfAHostileName(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	private, shared, err := parseShares([]byte("55d0-7ffe ---p 00000000 00:00 0 [rollup]\nRss: 100 kB\nPss:      80 kB\nPss_Shmem:  30 kB\n"))
-	if err != nil || private != 50<<10 || shared != 30<<10 {
-		t.Errorf("got %d, %d, %v; want 50 KiB, 30 KiB", private, shared, err)
+	own, shared, err := parseShares([]byte("55d0-7ffe ---p 00000000 00:00 0 [rollup]\nRss: 100 kB\nPss:      80 kB\nPss_Anon: 40 kB\nPss_File: 10 kB\nPss_Shmem:  30 kB\nSwapPss: 5 kB\n"))
+	if err != nil || own != 45<<10 || shared != 30<<10 {
+		t.Errorf("got %d, %d, %v; want 45 KiB, 30 KiB", own, shared, err)
 	}
-	for _, bad := range []string{"Pss: x kB\n", "Pss: 5 MB\n", "Pss:\n"} {
+	for _, bad := range []string{"Pss_Anon: x kB\n", "Pss_Anon: 5 MB\n", "Pss_Shmem:\n"} {
 		if _, _, err := parseShares([]byte(bad)); err == nil {
+			t.Errorf("%q was understood", bad)
+		}
+	}
+}
+
+// What files take is the host's cache and no memory of the session; what is
+// swapped out and what maps it is.
+func TestUseOfAProcess(t *testing.T) {
+	u, err := parseUse([]byte("Name:\tRssAnon: 9 kB\nVmRSS: 1000 kB\nRssAnon:\t 100 kB\nRssFile:\t 500 kB\nRssShmem:\t 20 kB\nVmSwap: 3 kB\nVmPTE: 4 kB\n"))
+	if err != nil || u.bytes != 127<<10 || u.tables != 4<<10 {
+		t.Errorf("got %+v, %v; want 127 KiB, 4 of them tables", u, err)
+	}
+	for _, bad := range []string{"RssAnon: x kB\n", "VmSwap: 5 MB\n", "VmPTE:\n"} {
+		if _, err := parseUse([]byte(bad)); err == nil {
 			t.Errorf("%q was understood", bad)
 		}
 	}

@@ -10,36 +10,59 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Sample is what a tree of processes uses now.
 type Sample struct {
 	Threads int
-	// RSS is the sum over processes, so a page that two of them map counts
-	// twice: an upper bound of what is mapped.
-	RSS int64
-	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not.
+	// Mapped is the sum over processes of memory of their own: anonymous, shared,
+	// swapped out, and page tables. A page that two of them map counts twice:
+	// an upper bound. Pages of files are the host's cache and do not count.
+	Mapped int64
+	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, and
+	// what waits in the queues of its own TCP connections.
 	Held int64
+	// Deleted is what files on the asked device take that have no name any
+	// more and are still open.
+	Deleted int64
 	// Blind is how many processes would not show their descriptors.
 	Blind int
 	CPU   int64 // nanoseconds of those alive now, to a hundredth of a second
+	// Work is CPU without the first two processes, which are fumehood's own: a
+	// session whose commands all sleep does no work.
+	Work int64
+
+	each   []use
+	memfds map[[2]uint64]bool // device and inode
+	tmpfs  map[uint64]bool    // devices
+}
+
+// use is one process's own memory.
+type use struct {
+	pid    int
+	bytes  int64
+	tables int64 // page tables, within bytes
+
+	virtual int64 // the size of its address space
 }
 
 // Total is an upper bound: what is mapped and held counts twice.
-func (s Sample) Total() int64 { return s.RSS + s.Held }
+func (s Sample) Total() int64 { return s.Mapped + s.Held }
 
 const tick = 1e9 / 100
 
 // Take samples root and everything below it. A process that ends meanwhile is
-// not counted.
-func Take(root int) (Sample, error) {
+// not counted. Deleted files are counted on the device disk; 0 is none.
+func Take(root int, disk uint64) (Sample, error) {
 	pids, err := Tree(root)
 	if err != nil {
 		return Sample{}, err
 	}
-	var s Sample
-	seen := map[[2]uint64]bool{}
-	for _, pid := range append(pids, root) {
+	s := Sample{memfds: map[[2]uint64]bool{}, tmpfs: map[uint64]bool{}}
+	files := fileSums{disk: disk, memfds: s.memfds, deleted: map[[2]uint64]bool{}}
+	for i, pid := range append(pids, root) {
 		st, err := ReadStat(pid, 0)
 		if gone(err) {
 			continue
@@ -48,9 +71,20 @@ func Take(root int) (Sample, error) {
 			return Sample{}, err
 		}
 		s.Threads += st.Threads
-		s.RSS += st.RSS
 		s.CPU += st.Ticks * tick
-		held, err := memfds(pid, seen)
+		if i > 0 && pid != root {
+			s.Work += st.Ticks * tick
+		}
+		u, err := readUse(pid)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return Sample{}, err
+		}
+		s.Mapped += u.bytes
+		s.each = append(s.each, u)
+		err = files.add(pid, st.Threads)
 		switch {
 		case gone(err):
 		case errors.Is(err, fs.ErrPermission):
@@ -58,29 +92,139 @@ func Take(root int) (Sample, error) {
 		case err != nil:
 			return Sample{}, err
 		}
-		s.Held += held
 	}
-	held, err := tmpfs(root)
+	s.Held, s.Deleted = files.held, files.gone
+	held, err := s.tmpfsUse(root)
 	if err != nil {
 		return Sample{}, err
 	}
-	s.Held += held
+	queued, err := socketUse(root)
+	if err != nil {
+		return Sample{}, err
+	}
+	s.Held += held + queued
 	return s, nil
 }
 
-// memfds sums the memory behind descriptors of pid that live in memory alone,
-// each file once over all processes.
-func memfds(pid int, seen map[[2]uint64]bool) (int64, error) {
-	dir := fmt.Sprintf("/proc/%d/fd", pid)
-	fds, err := numbers(dir)
-	if err != nil {
+// Work is the Work of a Sample alone, which any account may read.
+func Work(root int) (int64, error) {
+	pids, err := Tree(root)
+	if err != nil || len(pids) == 0 {
 		return 0, err
 	}
 	var sum int64
+	for _, pid := range pids[1:] {
+		st, err := ReadStat(pid, 0)
+		if gone(err) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		sum += st.Ticks * tick
+	}
+	return sum, nil
+}
+
+func readUse(pid int) (use, error) {
+	text, err := readFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return use{}, err
+	}
+	u, err := parseUse(text)
+	u.pid = pid
+	return u, err
+}
+
+// parseUse reads /proc/PID/status. One that has ended has no memory and none
+// of the lines.
+func parseUse(text []byte) (use, error) {
+	var u use
+	for line := range bytes.Lines(text) {
+		name, rest, _ := bytes.Cut(line, []byte(":"))
+		switch string(name) {
+		case "RssAnon", "RssShmem", "VmSwap", "VmPTE", "VmSize":
+		default:
+			continue
+		}
+		n, err := kilobytes(rest)
+		if err != nil {
+			return use{}, fmt.Errorf("status of a process: line %q: %w", line, err)
+		}
+		if string(name) == "VmSize" {
+			u.virtual = n
+			continue
+		}
+		u.bytes += n
+		if string(name) == "VmPTE" {
+			u.tables = n
+		}
+	}
+	return u, nil
+}
+
+// kilobytes reads "  123 kB" as bytes.
+func kilobytes(text []byte) (int64, error) {
+	f := bytes.Fields(text)
+	if len(f) != 2 || string(f[1]) != "kB" {
+		return 0, errors.New("is not understood")
+	}
+	n, err := strconv.ParseInt(string(f[0]), 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	return n << 10, nil
+}
+
+// fileSums adds up files behind descriptors that no walk of a folder finds,
+// each once over all processes.
+type fileSums struct {
+	disk    uint64
+	held    int64
+	gone    int64
+	memfds  map[[2]uint64]bool
+	deleted map[[2]uint64]bool
+}
+
+// add looks at every descriptor of a process. A thread can have a table of its
+// own, which the process's folder in /proc does not show.
+func (f *fileSums) add(pid, threads int) error {
+	if err := f.table(fmt.Sprintf("/proc/%d/fd", pid)); err != nil || threads < 2 {
+		return err
+	}
+	tids, err := Tasks(pid)
+	if err != nil {
+		return err
+	}
+	for _, tid := range tids {
+		if tid == pid || sameFiles(pid, tid) {
+			continue
+		}
+		if err := f.table(fmt.Sprintf("/proc/%d/task/%d/fd", pid, tid)); err != nil && !gone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameFiles says that two threads share their descriptors; where the kernel
+// does not tell, they are looked at twice.
+func sameFiles(pid, tid int) bool {
+	const kcmpFiles = 2
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(pid), uintptr(tid), kcmpFiles, 0, 0, 0)
+	return errno == 0 && r == 0
+}
+
+func (f *fileSums) table(dir string) error {
+	fds, err := numbers(dir)
+	if err != nil {
+		return err
+	}
 	for _, fd := range fds {
 		path := dir + "/" + strconv.Itoa(fd)
 		name, err := os.Readlink(path)
-		if err != nil || !strings.HasPrefix(name, "/memfd:") {
+		memfd := strings.HasPrefix(name, "/memfd:")
+		if err != nil || !memfd && (f.disk == 0 || !strings.HasSuffix(name, " (deleted)")) {
 			continue
 		}
 		var st syscall.Stat_t
@@ -88,109 +232,48 @@ func memfds(pid int, seen map[[2]uint64]bool) (int64, error) {
 			continue // closed meanwhile
 		}
 		key := [2]uint64{st.Dev, st.Ino}
-		if !seen[key] {
-			seen[key] = true
-			sum += st.Blocks * 512
+		switch {
+		case memfd && !f.memfds[key]:
+			f.memfds[key] = true
+			f.held += st.Blocks * 512
+		case !memfd && st.Nlink == 0 && !f.deleted[key] && (st.Dev == f.disk || onOverlay(path)):
+			f.deleted[key] = true
+			f.gone += st.Blocks * 512
 		}
 	}
-	return sum, nil
+	return nil
 }
 
-// tmpfs sums what the sandbox's own tmpfs hold, seen through its first
+// onOverlay says that a file lies on an overlay: inside, those that can be
+// written keep what is new on the workspace's file system, under a device of
+// their own.
+func onOverlay(path string) bool {
+	var st syscall.Statfs_t
+	return syscall.Statfs(path, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
+}
+
+// tmpfsUse sums what the sandbox's own tmpfs hold, seen through its first
 // process. Where that is not readable they are left out.
-func tmpfs(root int) (int64, error) {
+func (s *Sample) tmpfsUse(root int) (int64, error) {
 	var sum int64
 	for _, dir := range []string{"tmp", "var/tmp", "run", "dev/shm"} {
+		path := filepath.Join("/proc", strconv.Itoa(root), "root", dir)
 		var st syscall.Statfs_t
-		err := syscall.Statfs(filepath.Join("/proc", strconv.Itoa(root), "root", dir), &st)
+		err := syscall.Statfs(path, &st)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ESRCH) {
 			continue
 		}
 		if err != nil {
 			return 0, fmt.Errorf("statfs /%s of the sandbox: %w", dir, err)
 		}
-		if st.Type == tmpfsMagic {
-			sum += int64(st.Blocks-st.Bfree) * int64(st.Bsize)
+		var at syscall.Stat_t
+		if st.Type != tmpfsMagic || syscall.Stat(path, &at) != nil || s.tmpfs[at.Dev] {
+			continue // none of its own, or one that was counted
 		}
+		s.tmpfs[at.Dev] = true
+		sum += int64(st.Blocks-st.Bfree) * int64(st.Bsize)
 	}
 	return sum, nil
 }
 
 const tmpfsMagic = 0x01021994
-
-// Over judges a tree against a number of bytes. It takes the cheap upper bound
-// first; only when that is over does it ask each process for its proportional
-// share, which costs milliseconds each. used is what the verdict rests on.
-func Over(root int, limit int64) (used int64, over bool, err error) {
-	s, err := Take(root)
-	if err != nil || limit <= 0 {
-		return 0, false, err
-	}
-	if s.Total() <= limit {
-		return s.Total(), false, nil
-	}
-	pids, err := Tree(root)
-	if err != nil {
-		return 0, false, err
-	}
-	var private, shared int64
-	for _, pid := range append(pids, root) {
-		p, sh, err := shares(pid)
-		if gone(err) {
-			continue
-		}
-		if errors.Is(err, fs.ErrPermission) {
-			st, serr := ReadStat(pid, 0) // the upper bound stands for what is hidden
-			if serr == nil {
-				private += st.RSS
-			}
-			continue
-		}
-		if err != nil {
-			return 0, false, err
-		}
-		private, shared = private+p, shared+sh
-	}
-	// Mapped shared memory may be the same as what memfds and tmpfs hold.
-	used = private + max(shared, s.Held)
-	return used, used > limit, nil
-}
-
-// shares reads a process's proportional memory: its own and files', and that
-// in shared memory.
-func shares(pid int) (private, shared int64, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0, 0, err
-	}
-	return parseShares(text)
-}
-
-func parseShares(text []byte) (private, shared int64, err error) {
-	var pss int64
-	for line := range bytes.Lines(text) {
-		name, rest, ok := bytes.Cut(line, []byte(":"))
-		if !ok {
-			continue
-		}
-		f := bytes.Fields(rest)
-		var to *int64
-		switch string(name) {
-		case "Pss":
-			to = &pss
-		case "Pss_Shmem":
-			to = &shared
-		default:
-			continue
-		}
-		if len(f) != 2 || string(f[1]) != "kB" {
-			return 0, 0, fmt.Errorf("smaps_rollup line %q is not understood", line)
-		}
-		n, err := strconv.ParseInt(string(f[0]), 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("smaps_rollup line %q: %w", line, err)
-		}
-		*to = n << 10
-	}
-	return pss - shared, shared, nil
-}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxTree bounds one walk. RLIMIT_NPROC bounds a sandbox far below it.
@@ -58,7 +60,7 @@ func children(pid int) ([]int, error) {
 	}
 	var out []int
 	for _, tid := range tasks {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid))
+		text, err := readFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid))
 		if errors.Is(err, fs.ErrNotExist) {
 			if _, serr := os.Stat("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children"); serr != nil {
 				return nil, errNoChildren
@@ -86,22 +88,72 @@ func children(pid int) ([]int, error) {
 func Tasks(pid int) ([]int, error) { return numbers(fmt.Sprintf("/proc/%d/task", pid)) }
 
 func numbers(dir string) ([]int, error) {
-	d, err := os.Open(dir)
+	fd, err := open(dir, unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, err
-	}
+	defer unix.Close(fd) // only read from
 	var out []int
-	for _, n := range names {
-		if id, err := strconv.Atoi(n); err == nil {
-			out = append(out, id)
+	var names []string
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: dir, Err: err}
+		}
+		if n == 0 {
+			return out, nil
+		}
+		_, _, names = unix.ParseDirent(buf[:n], -1, names[:0])
+		for _, name := range names {
+			if id, err := strconv.Atoi(name); err == nil {
+				out = append(out, id)
+			}
 		}
 	}
-	return out, nil
+}
+
+// open and readFile are os's without its poller, which costs four calls more
+// for each file: a look opens hundreds.
+func open(path string, flags int) (int, error) {
+	for {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|flags, 0)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+		return fd, nil
+	}
+}
+
+func readFile(path string) ([]byte, error) {
+	fd, err := open(path, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd) // only read from
+	out := make([]byte, 0, 2<<10)
+	for {
+		n, err := unix.Read(fd, out[len(out):cap(out)])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return out, nil
+		}
+		out = out[:len(out)+n]
+		if len(out) == cap(out) {
+			out = slices.Grow(out, len(out))
+		}
+	}
 }
 
 // byParents reads every process of the machine.
@@ -149,7 +201,7 @@ func ReadStat(pid, tid int) (Stat, error) {
 	if tid != 0 {
 		path = fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid)
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return Stat{}, err
 	}

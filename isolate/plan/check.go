@@ -45,7 +45,7 @@ func check(in Input) error {
 			return fmt.Errorf("read-only input %q holds the home %q", pl.Host, in.HostHome)
 		}
 	}
-	return nil
+	return checkCaches(in)
 }
 
 func checkInside(what, p string) error {

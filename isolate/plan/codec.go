@@ -30,10 +30,16 @@ func (p *Plan) Encode() []byte {
 		e.num(uint64(s.Mode))
 		e.num(s.Size)
 		e.str(s.Text)
+		e.str(s.Upper.Path)
+		e.num(uint64(s.Upper.FD))
+		e.num(s.Upper.Dev)
+		e.num(s.Upper.Ino)
+		e.flag(s.Host)
 	}
 	e.num(p.Limits.Processes)
 	e.num(p.Limits.Data)
 	e.num(p.Limits.OpenFiles)
+	e.num(p.Limits.FileSize)
 	e.num(uint64(p.Landlock.ABI))
 	e.num(p.Landlock.FS)
 	e.num(p.Landlock.Scoped)
@@ -43,7 +49,10 @@ func (p *Plan) Encode() []byte {
 		e.str(r.Path)
 		e.num(r.Access)
 	}
+	e.flag(p.Egress)
 	e.str(p.Nonce)
+	e.str(string(p.Omit))
+	e.str(p.Group)
 	return e.buf
 }
 
@@ -61,14 +70,17 @@ func Decode(b []byte) (*Plan, error) {
 		p.Steps = append(p.Steps, Step{
 			Do: Action(d.str()), Target: d.str(), Source: d.str(), FD: int(d.num()),
 			Dev: d.num(), Ino: d.num(), Mode: uint32(d.num()), Size: d.num(), Text: d.str(),
+			Upper: Folder{Path: d.str(), FD: int(d.num()), Dev: d.num(), Ino: d.num()}, Host: d.flag(),
 		})
 	}
-	p.Limits = Limits{Processes: d.num(), Data: d.num(), OpenFiles: d.num()}
+	p.Limits = Limits{Processes: d.num(), Data: d.num(), OpenFiles: d.num(), FileSize: d.num()}
 	p.Landlock = Landlock{ABI: int(d.num()), FS: d.num(), Scoped: d.num(), Log: d.flag()}
 	for range d.count() {
 		p.Landlock.Rules = append(p.Landlock.Rules, Rule{Path: d.str(), Access: d.num()})
 	}
+	p.Egress = d.flag()
 	p.Nonce = d.str()
+	p.Omit, p.Group = Omit(d.str()), d.str()
 	if d.err == nil && len(d.buf) > 0 {
 		d.err = fmt.Errorf("%d bytes too many", len(d.buf))
 	}

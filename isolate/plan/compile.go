@@ -31,6 +31,7 @@ type Host struct {
 	EtcFiles    []Entry
 	EtcFolders  []Entry
 	ProcFiles   []string // those of ProcMasks that exist
+	Bundles     []string // those of Bundles that are files
 }
 
 // ProcMasks is what of /proc is covered. As an unprivileged id the session
@@ -48,9 +49,12 @@ type Input struct {
 	Workspace, Home, Canary Place
 	Program                 Place // fumehood's own file
 	ReadOnly                []Place
+	Caches                  []Layered
 	Limits                  Limits
 	TmpBytes                uint64 // of /tmp, /var/tmp, /dev/shm and /run each; 0 is the kernel's default
 	Nonce, MachineID        string
+	Egress                  bool
+	Trust                   Place // the session's certificates; no Host is none
 	Require                 []string
 	Host                    Host
 }
@@ -65,7 +69,7 @@ func Compile(in Input) (*Plan, error) {
 	}
 	p := &Plan{
 		Version: Version, Hostname: Hostname, UID: in.UID, GID: in.GID,
-		Limits: in.Limits, Nonce: in.Nonce, Landlock: handled(in.Host.LandlockABI),
+		Limits: in.Limits, Egress: in.Egress, Nonce: in.Nonce, Landlock: handled(in.Host.LandlockABI),
 	}
 	ro := slices.Clone(in.ReadOnly)
 	// A folder before what is mounted inside it.
@@ -74,10 +78,12 @@ func Compile(in Input) (*Plan, error) {
 	p.add(system(in.Host)...)
 	p.add(etc(in)...)
 	p.add(private(in)...)
+	p.add(trust(in)...)
 	files, folders := readOnly(ro)
 	p.add(files...)
-	p.add(seal(in.Workspace.Inside, ro)...)
+	p.add(seal(in.Workspace.Inside, slices.Concat(ro, lowers(in.Caches)))...)
 	p.add(folders...)
+	p.add(caches(in.Caches)...)
 	p.add(Step{Do: Bind, Target: rel(in.Workspace.Inside), Source: in.Workspace.Host, FD: in.Workspace.FD, Dev: in.Workspace.Dev, Ino: in.Workspace.Ino})
 	p.add(Step{Do: Bind, Target: rel(Home), Source: in.Home.Host, FD: in.Home.FD, Dev: in.Home.Dev, Ino: in.Home.Ino})
 	p.add(Step{Do: Bind, Target: rel(Canary), Source: in.Canary.Host, FD: in.Canary.FD, Dev: in.Canary.Dev, Ino: in.Canary.Ino})
@@ -85,6 +91,11 @@ func Compile(in Input) (*Plan, error) {
 	for _, pl := range ro {
 		if below, ok := under(pl.Inside, in.HostHome); ok && !pl.File {
 			p.add(Step{Do: HomeView, Target: below, Source: pl.Inside})
+		}
+	}
+	for _, pl := range lowers(in.Caches) {
+		if below, ok := under(pl.Inside, in.HostHome); ok {
+			p.add(Step{Do: CacheView, Target: below, Source: pl.Inside})
 		}
 	}
 	p.Landlock.Rules = rules(in, ro, p.Landlock.FS)
@@ -231,8 +242,14 @@ func rules(in Input, ro []Place, handled uint64) []Rule {
 		}
 		grant(rightsFolder, pl.Inside)
 	}
+	for _, pl := range lowers(in.Caches) {
+		grant(rightsWrite, pl.Inside)
+	}
 	grant(rightsWrite, "/tmp", "/var/tmp", "/dev/shm", "/run", Home, in.Workspace.Inside, CanaryAllowed)
 	grant(rightsFile, Spawner)
+	if in.Trust.Host != "" {
+		grant(rightsRead, Trust)
+	}
 	return out
 }
 

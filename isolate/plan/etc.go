@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -34,6 +35,31 @@ func EtcFolders() []string {
 	}
 }
 
+// Bundles is where the host's programs look for certificates, below /etc, as
+// far as it is a file of its own there.
+func Bundles() []string {
+	return []string{
+		"ssl/certs/ca-certificates.crt", "ssl/ca-bundle.pem", "ssl/cert.pem", "ca-certificates/extracted/tls-ca-bundle.pem",
+		"pki/tls/certs/ca-bundle.crt", "pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	}
+}
+
+// trust shows the session's certificates, and in each place where the host has
+// its own, so that programs find them that know no variable for it.
+func trust(in Input) []Step {
+	if in.Trust.Host == "" {
+		return nil
+	}
+	pl := in.Trust
+	steps := []Step{{Do: Overlay, Target: rel(Trust), Source: pl.Host, FD: pl.FD, Dev: pl.Dev, Ino: pl.Ino}}
+	for _, name := range in.Host.Bundles {
+		if slices.ContainsFunc(in.Host.EtcFolders, func(f Entry) bool { return strings.HasPrefix(name, f.Name+"/") }) {
+			steps = append(steps, Step{Do: Cover, Target: "etc/" + name, Source: rel(Trust) + "/" + TrustBundle})
+		}
+	}
+	return steps
+}
+
 // etcMade is what fumehood writes itself.
 func etcMade(in Input) []Step {
 	file := func(name, text string) Step {
@@ -44,9 +70,9 @@ func etcMade(in Input) []Step {
 		file("group", group(in)),
 		file("hostname", Hostname+"\n"),
 		file("hosts", "127.0.0.1 localhost "+Hostname+"\n::1 localhost ip6-localhost ip6-loopback\n"),
-		// Names are looked up in files alone; a program that asks a server all
-		// the same is refused at once by the loopback, not after a timeout.
-		file("nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files\nnetworks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n"),
+		// A lookup of a name is answered at once by the socket for names, which the
+		// supervisor serves and writes down; without one the loopback refuses it.
+		file("nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n"),
 		file("resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"),
 		// The host's own would be a name for the machine that outlives the session.
 		file("machine-id", in.MachineID+"\n"),

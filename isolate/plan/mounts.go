@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,23 +15,35 @@ type Mount struct {
 	NoDev bool
 	// NoSUID holds for every mount of a sandbox.
 	NoSUID bool
+	// Own is a file system of the sandbox's own, of which the host has no mount.
+	Own bool
+	// Size is the most that it holds in bytes; 0 is not looked at.
+	Size uint64
+	// Tree says that the host's own mounts may be below it.
+	Tree bool
+
+	dev string
 }
 
 // Expected is the mount table that the steps lead to, once the canary is
 // unmounted. Nothing else may be mounted.
 func Expected(steps []Step) []Mount {
-	out := []Mount{{Point: "/", Type: "tmpfs", RO: true, NoDev: true, NoSUID: true}}
+	out := []Mount{{Point: "/", Type: "tmpfs", RO: true, NoDev: true, NoSUID: true, Own: true}}
 	for _, s := range steps {
 		m := Mount{Point: "/" + s.Target, NoDev: true, NoSUID: true}
 		switch s.Do {
 		case Dir, File, Copy, Symlink, Program:
 			continue
 		case Tmpfs:
-			m.Type = "tmpfs"
+			m.Type, m.Own, m.Size = "tmpfs", true, s.Size
 		case Overlay:
-			m.Type, m.RO = "overlay", true
+			m.Type, m.RO, m.Own = "overlay", true, true
 		case HomeView:
-			m.Point, m.Type, m.RO = Home+"/"+s.Target, "overlay", true
+			m.Point, m.Type, m.RO, m.Own = Home+"/"+s.Target, "overlay", true, true
+		case Cache:
+			m.Type, m.Own = "overlay", true
+		case CacheView:
+			m.Point, m.Type, m.Own = Home+"/"+s.Target, "overlay", true
 		case Bind:
 			if m.Point == Canary {
 				continue
@@ -39,12 +52,19 @@ func Expected(steps []Step) []Mount {
 			m.NoDev = false
 		case Mask:
 			m.NoDev, m.RO = false, true
+		case Cover:
+			m.RO = true
 		case Devpts:
-			m.Type, m.NoDev = "devpts", false
+			m.Type, m.NoDev, m.Own = "devpts", false, true
 		case Proc:
-			m.Type = "proc"
+			m.Type, m.Own = "proc", true
 		case ReadOnly:
 			m.RO = true // of the type of what it covers
+		case HostTree:
+			m.Tree = true
+		}
+		if s.Host {
+			m.Type, m.Own, m.Size, m.Tree = "", false, 0, true
 		}
 		out = append(out, m)
 	}
@@ -52,8 +72,11 @@ func Expected(steps []Step) []Mount {
 }
 
 // Compare says in which ways the text of a mountinfo file differs from want.
-func Compare(want []Mount, mountinfo string) []string {
+// host is that of a process outside.
+func Compare(want []Mount, mountinfo, host string) []string {
 	got, diffs := parseMountinfo(mountinfo)
+	outside, bad := parseMountinfo(host)
+	diffs = append(diffs, bad...)
 	for _, w := range want {
 		i := slices.IndexFunc(got, func(g Mount) bool { return g.Point == w.Point })
 		if i < 0 {
@@ -74,8 +97,17 @@ func Compare(want []Mount, mountinfo string) []string {
 		if w.NoSUID && !g.NoSUID {
 			diffs = append(diffs, fmt.Sprintf("%q allows set-user-id", w.Point))
 		}
+		if w.Own && slices.ContainsFunc(outside, func(h Mount) bool { return h.dev == g.dev }) {
+			diffs = append(diffs, fmt.Sprintf("%q is the host's", w.Point))
+		}
+		if w.Size > 0 && (g.Size == 0 || g.Size > w.Size+maxPage) {
+			diffs = append(diffs, fmt.Sprintf("%q holds %d bytes (0 is not bounded), want at most %d", w.Point, g.Size, w.Size))
+		}
 	}
 	for _, g := range got {
+		if slices.ContainsFunc(want, func(w Mount) bool { return w.Tree && strings.HasPrefix(g.Point, w.Point+"/") }) {
+			continue
+		}
 		diffs = append(diffs, fmt.Sprintf("%q is mounted, and not of the plan", g.Point))
 	}
 	return diffs
@@ -94,9 +126,27 @@ func parseMountinfo(text string) (mounts []Mount, bad []string) {
 		mounts = append(mounts, Mount{
 			Point: unescape(f[4]), Type: f[sep+1],
 			RO: has("ro"), NoDev: has("nodev"), NoSUID: has("nosuid"),
+			dev: f[2], Size: sizeOf(f[len(f)-1]),
 		})
 	}
 	return mounts, bad
+}
+
+// maxPage is what the kernel may add to the size of a tmpfs: the rest of a page.
+const maxPage = 64 << 10
+
+// sizeOf is the size among a file system's own options; 0 when it has none.
+func sizeOf(options string) uint64 {
+	for o := range strings.SplitSeq(options, ",") {
+		kib, ok := strings.CutSuffix(strings.TrimPrefix(o, "size="), "k")
+		if !ok || !strings.HasPrefix(o, "size=") {
+			continue
+		}
+		if n, err := strconv.ParseUint(kib, 10, 54); err == nil {
+			return n << 10
+		}
+	}
+	return 0
 }
 
 // unescape undoes the kernel's octal escapes of space, tab, newline, backslash.

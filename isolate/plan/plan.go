@@ -4,7 +4,7 @@ import "fumehood/isolate/layer"
 
 // Version is that of the plan and of the messages. The stage is the same
 // binary as its starter, so another version means a mixed installation.
-const Version = 1
+const Version = 3
 
 // Action is what one step does.
 type Action string
@@ -24,8 +24,13 @@ const (
 	Devpts   Action = "devpts"    // mount a new devpts
 	Proc     Action = "proc"      // mount a new proc
 	ReadOnly Action = "read-only" // bind Target onto itself, read-only
-	Mask     Action = "mask"      // cover the file Target by /dev/null
+	Mask     Action = "mask"      // cover the file Target by one that nobody may open
+	Cover    Action = "cover"     // show the file Source of the new root in the place of the file Target
 	Program  Action = "program"   // bind fumehood's own program Source read-only, or copy it
+	HostTree Action = "host tree" // bind what is at Source on the host, with all below it
+
+	Cache     Action = "cache"      // mount the host folder Source below the session's own layer Upper
+	CacheView Action = "cache view" // the same below HOME
 )
 
 // Step is one step of building the new root.
@@ -43,7 +48,26 @@ type Step struct {
 	Mode uint32
 	Size uint64 // bytes; 0 is the kernel's default
 	Text string
+	// Upper is where a cache's private layers lie, in folders UpperDir and
+	// WorkDir that the starter made.
+	Upper Folder
+	// Host has the host's own Source bound instead of something private. Only
+	// Without sets it.
+	Host bool
 }
+
+// Folder is a folder of the host and which one the starter looked at, as in Step.
+type Folder struct {
+	Path     string
+	FD       int
+	Dev, Ino uint64
+}
+
+// The layers of a cache, below Step.Upper.
+const (
+	UpperDir = "upper"
+	WorkDir  = "work"
+)
 
 // Rule is one Landlock rule: rights below an absolute path inside.
 type Rule struct {
@@ -66,6 +90,7 @@ type Limits struct {
 	Processes uint64
 	Data      uint64
 	OpenFiles uint64
+	FileSize  uint64
 }
 
 // OwnThreads is what PID 1 and the spawner may need of the process limit
@@ -81,9 +106,32 @@ type Plan struct {
 	Steps    []Step
 	Limits   Limits
 	Landlock Landlock
+	// Egress has the stage open the sockets of the egress proxy.
+	Egress bool
 	// Nonce is the file that the canary makes.
 	Nonce string
+	// Omit is what is left out, and Group which one of the filter's groups. Only
+	// Without sets them.
+	Omit  Omit
+	Group string
 }
+
+// SignalsKept is what PID 1 handles, by bit from 0 as in /proc/PID/status: what
+// the runtime needs, and nothing that a process could be told by.
+func SignalsKept() uint64 {
+	var set uint64
+	for _, sig := range []int{
+		11, 7, 8, // faults: SEGV, BUS, FPE
+		23, 27, // preemption: URG, PROF
+		32, 33, 34, // calls on all threads
+	} {
+		set |= 1 << (sig - 1)
+	}
+	return set
+}
+
+// OOMScoreAdj is what every process inside has in its oom_score_adj.
+const OOMScoreAdj = "900"
 
 // The descriptors that the starter gives to the stage; detached mounts follow.
 const (
@@ -92,6 +140,19 @@ const (
 	FDStat               // the starter's /proc/self/stat
 	FDMounts             // the first detached mount
 )
+
+// The sockets of the egress proxy, inside. Both are served from outside; the
+// second answers that names are not resolved here.
+const (
+	ProxyPort = 3128
+	NamesPort = 53
+)
+
+// Trust is the folder inside that holds the session's certificates.
+const Trust = "/fumehood/trust"
+
+// TrustBundle is the file in it with all certificates that are to be trusted.
+const TrustBundle = "bundle.pem"
 
 // Places inside that are fumehood's own. Canary and Spawner are there only
 // during the start.
@@ -112,20 +173,24 @@ type Failure struct {
 	Hint  string     `json:"hint,omitempty"`
 }
 
-// ToStage is a message from the starter to PID 1; exactly one field is set.
+// ToStage is a message from the starter to PID 1; exactly one field is set, but
+// for Regroup, which goes with Plan.
 type ToStage struct {
-	Plan   []byte `json:"plan,omitempty"` // as Plan.Encode makes it
-	Lock   bool   `json:"lock,omitempty"` // the canary was seen: close the rest
-	Beat   bool   `json:"beat,omitempty"`
-	Pause  int    `json:"pause,omitempty"`  // number of the pause, from 1
-	Resume int    `json:"resume,omitempty"` // number of the pause that ends
+	Plan    []byte `json:"plan,omitempty"`    // as Plan.Encode makes it
+	Regroup bool   `json:"regroup,omitempty"` // moved to its cgroup after its birth: the namespace is still to be made
+	Lock    bool   `json:"lock,omitempty"`    // the canary was seen: close the rest
+	Beat    bool   `json:"beat,omitempty"`
+	Pause   int    `json:"pause,omitempty"`  // number of the pause, from 1
+	Resume  int    `json:"resume,omitempty"` // number of the pause that ends
 }
 
-// FromStage is a message from PID 1 to the starter; exactly one field is set.
+// FromStage is a message from PID 1 to the starter; exactly one field is set, but
+// for Reached, which goes with Locked.
 type FromStage struct {
 	Failure *Failure `json:"failure,omitempty"`
 	Spawner int      `json:"spawner,omitempty"` // started, by its PID inside
 	Locked  bool     `json:"locked,omitempty"`
+	Reached bool     `json:"reached,omitempty"` // what was left out let PID 1 through
 	Paused  *Answer  `json:"paused,omitempty"`
 	Resumed *Answer  `json:"resumed,omitempty"`
 }
@@ -163,10 +228,12 @@ type FromSpawner struct {
 	Ended   *Ended      `json:"ended,omitempty"`
 }
 
-// CanaryTold is the errno of each of the two attempts; 0 is success.
+// CanaryTold is the errno of each of the two attempts; 0 is success. Wait is that
+// of waiting for a process as the spawner waits for commands.
 type CanaryTold struct {
 	Allowed int `json:"allowed"`
 	Denied  int `json:"denied"`
+	Wait    int `json:"wait"`
 }
 
 // Started says that a command runs, or why it does not: Code is then 126 or

@@ -268,10 +268,14 @@ const table = `30 1 0:31 / / ro,nosuid,nodev,relatime - tmpfs tmpfs rw,size=6553
 32 30 254:0 /w /home/some\040one/p rw,nosuid,nodev,relatime master:1 - ext4 /dev/vda rw
 `
 
+const hostTable = `22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+`
+
 func TestCompareMounts(t *testing.T) {
 	want := []Mount{
-		{Point: "/", Type: "tmpfs", RO: true, NoDev: true, NoSUID: true},
-		{Point: "/usr", Type: "overlay", RO: true, NoDev: true, NoSUID: true},
+		{Point: "/", Type: "tmpfs", RO: true, NoDev: true, NoSUID: true, Own: true, Size: 65536 << 10},
+		{Point: "/usr", Type: "overlay", RO: true, NoDev: true, NoSUID: true, Own: true},
 		{Point: "/home/some one/p", NoDev: true, NoSUID: true},
 	}
 	tests := []struct {
@@ -288,6 +292,9 @@ func TestCompareMounts(t *testing.T) {
 		{name: "set-user-id", old: "rw,nosuid", new: "rw", diff: `"/home/some one/p" allows set-user-id`},
 		{name: "devices", old: "nosuid,nodev,relatime master", new: "nosuid,relatime master", diff: `"/home/some one/p" allows devices`},
 		{name: "a bind", old: "overlay overlay", new: "ext4 overlay", diff: `"/usr" is of type "ext4", want "overlay"`},
+		{name: "the host's", old: "0:31", new: "0:21", diff: `"/" is the host's`},
+		{name: "larger", old: "size=65536k", new: "size=655360k", diff: `"/" holds 671088640 bytes`},
+		{name: "not bounded", old: ",size=65536k", diff: `"/" holds 0 bytes`},
 		{name: "garbage", old: " - tmpfs", new: "", diff: "is not understood"},
 		{name: "empty", old: table, new: "", diff: `"/" is not mounted`},
 	}
@@ -297,7 +304,7 @@ func TestCompareMounts(t *testing.T) {
 			if tt.old != "" {
 				text = strings.Replace(table, tt.old, tt.new, 1)
 			}
-			got := strings.Join(Compare(want, text), "; ")
+			got := strings.Join(Compare(want, text, hostTable), "; ")
 			if tt.diff == "" && got != "" || !strings.Contains(got, tt.diff) {
 				t.Errorf("got %q, want %q", got, tt.diff)
 			}
@@ -309,14 +316,14 @@ func FuzzCompare(f *testing.F) {
 	f.Add(table)
 	f.Add("- - - - - - - - -")
 	f.Fuzz(func(t *testing.T, text string) {
-		if diffs := Compare([]Mount{{Point: "/absent/for sure"}}, text); len(diffs) == 0 && !strings.Contains(text, "/absent") {
+		if diffs := Compare([]Mount{{Point: "/absent/for sure"}}, text, ""); len(diffs) == 0 && !strings.Contains(text, "/absent") {
 			t.Error("a missing mount was not noticed")
 		}
 	})
 }
 
 func TestExpectedCoversEveryAction(t *testing.T) {
-	mounts := []Action{Tmpfs, Overlay, HomeView, Bind, Device, Devpts, Proc, ReadOnly, Mask}
+	mounts := []Action{Tmpfs, Overlay, HomeView, Cache, CacheView, Bind, Device, Devpts, Proc, ReadOnly, Mask, HostTree}
 	for _, a := range mounts {
 		if got := Expected([]Step{{Do: a, Target: "x"}}); len(got) != 2 || !got[1].NoSUID {
 			t.Errorf("%s: got %+v, want one mount more, without set-user-id", a, got)

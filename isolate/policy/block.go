@@ -14,31 +14,35 @@ const blockWidth = 78
 // Block prints a policy as plain text for a person, section by section: what
 // each wall is, and whether the kernel enforces it, fumehood's supervisor
 // samples it, or it is not in force. ASCII only, lines of at most 78 columns.
-// now is today, for the age of the last review. What Check refuses is listed
-// at the end, since nothing starts with such a policy.
-func Block(p *Policy, now time.Time) string {
+// now is today, for the age of the last review. verified is what is known of
+// the wall tests with this policy; without a line nothing is. What Check
+// refuses is listed at the end, since nothing starts with such a policy.
+func Block(p *Policy, now time.Time, verified []Line) string {
 	b := &block{}
 	b.head(p, now)
 	b.boundary(p.Boundary)
 	b.filesystem(p.Filesystem)
 	b.network(p.Network)
-	b.credentials(p.Credentials)
+	b.credentials(p)
 	b.limits(p.Limits)
 	b.results(p.Results, p.Terminal)
 	b.lifecycle(p)
-	b.section("Verified")
-	b.row("wall tests", "no wall-test record: not yet proven")
+	b.verified(verified)
 	b.refused(faultsOf(p))
 	return b.String()
 }
 
-// RepositoryNote is the line about a repository's own policy file; "" when it
-// has none.
-func RepositoryNote(exists bool) string {
-	if !exists {
-		return ""
+// Line is a row of the text block: a label and what it says.
+type Line struct{ Label, Text string }
+
+func (b *block) verified(lines []Line) {
+	b.section("Verified")
+	if len(lines) == 0 {
+		b.row("wall tests", "no wall-test record: not yet proven")
 	}
-	return "this repository has .fumehood/policy.toml: not in force (never followed unasked)"
+	for _, l := range lines {
+		b.row(l.Label, l.Text)
+	}
 }
 
 func (b *block) head(p *Policy, now time.Time) {
@@ -81,12 +85,22 @@ func (b *block) boundary(v Boundary) {
 	b.row("our own code", "the stage, which closes the layers, and the supervisor outside are on the trust path")
 	b.row("required", orNone(listText(v.Require), "nothing named")+"; every layer is closed in any case")
 	b.row("otherwise", "if a layer cannot be set up: refuses to run, exit status 125")
-	b.row("proven", orNone(v.Proven, "not stated")+"; no proof is asked for before a start")
+	b.row("proven", orNone(v.Proven, "not stated")+provenMeans(v.Proven))
 	if v.Debuggers {
 		b.row("debuggers", "allowed: NOT IN FORCE: not built")
 	} else {
 		b.row("debuggers", "none: ptrace is refused by the kernel (seccomp)")
 	}
+}
+
+func provenMeans(word string) string {
+	switch word {
+	case ProvenShown:
+		return ": a start says whether the wall tests held here, and goes on in any case"
+	case ProvenRequired:
+		return ": nothing starts unless all wall tests held with this policy in this shape"
+	}
+	return ": no meaning"
 }
 
 func (b *block) filesystem(v Filesystem) {
@@ -122,41 +136,17 @@ func toolchainsMean(c Choice) string {
 	return "; only the system's own"
 }
 
-func (b *block) network(v Network) {
-	b.section("Network")
-	if len(v.Allow) == 0 {
-		b.row("reach", "nothing: a network namespace of its own with loopback only; enforced by the kernel")
-		return
-	}
-	for _, a := range v.Allow {
-		b.row("allow", fmt.Sprintf("%s: %s; query %s; account %s; upgrade %t; upload %s; %s requests per minute; NOT IN FORCE: not built",
-			orNone(a.Destination, "(no destination)"), orNone(listText(a.Operations), "no operation"),
-			orNone(a.Query, "not stated"), orNone(a.Account, "none"), a.Upgrade, a.MaxUpload, count(a.PerMinute)))
-	}
-}
-
-func (b *block) credentials(v []Credential) {
-	b.section("Credentials")
-	if len(v) == 0 {
-		b.row("given", "none; the environment inside is made from an allow-list, the home is a new one")
-		return
-	}
-	for _, c := range v {
-		b.row("credential", fmt.Sprintf("%s: held at %s; attached as %s; seen inside as %s of the form %s; NOT IN FORCE: not built",
-			orNone(c.Name, "(no name)"), orNone(c.Source, "nothing"), orNone(c.Attach, "nothing"),
-			orNone(c.Placeholder, "nothing"), orNone(c.PlaceholderFormat, "none")))
-	}
-}
-
 func (b *block) limits(v Limits) {
 	const off = "NOT IN FORCE: "
 	b.section("Limits")
-	b.row("cpus", pick(v.CPUs == 0, "none: "+off+"processors are not bounded", count(v.CPUs)+": "+off+"not built"))
+	b.row("cpus", pick(v.CPUs == 0, "none: "+off+"processors are not bounded",
+		count(v.CPUs)+": enforced by the kernel (affinity, and cpu.max where there is a cgroup of the account's own); all of them where there are no more"))
 	b.row("memory", pick(v.Memory == 0, "none: "+off+"memory is not bounded",
-		v.Memory.String()+": each process by the kernel; the total is sampled every 250 ms, every 2 s while nothing inside works, and not bounded between two samples"))
+		v.Memory.String()+": each process by the kernel; the total too where there is a cgroup of the account's own, else the total is sampled every 250 ms, every 25 ms near the limit, every 2 s while nothing inside works, and can overshoot by what is allocated in between (memory behind descriptors on their way through a socket is not counted then)"))
 	b.row("processes", pick(v.Processes == 0, "none: "+off+"only the host's own limit holds",
 		count(v.Processes)+", threads counted: enforced by the kernel"))
-	b.row("disk", pick(v.Disk == 0, "none: "+off+"disk is not bounded", v.Disk.String()+": "+off+"not built"))
+	b.row("disk", pick(v.Disk == 0, "none: "+off+"disk is not bounded",
+		v.Disk.String()+" for workspace and home: one file by the kernel; the total is sampled every 50 ms, every 2 s while nothing inside works, and can overshoot by what is written until the walk that follows"))
 	b.row("run time", clock(v.RunTime, "one captured run or exec"))
 	b.row("session time", clock(v.SessionTime, "the whole session"))
 	b.row("output", pick(v.OutputChars == 0, "returned whole", "the first and last part of each stream returned, "+count(v.OutputChars)+" characters; the cut is announced"))
@@ -180,8 +170,19 @@ func (b *block) results(v Results, t Terminal) {
 	}
 	b.row("artifacts", pick(len(v.Artifacts) == 0, "none", listText(v.Artifacts)+": NOT IN FORCE: not built"))
 	b.row("review", orNone(v.Review, "not stated"))
-	b.row("clipboard", pick(t.Clipboard == "deny", "deny: neither read nor written from inside",
-		orNone(t.Clipboard, "not stated")+": NOT IN FORCE: not built"))
+	b.row("clipboard", clipboardText(t.Clipboard))
+}
+
+func clipboardText(word string) string {
+	switch word {
+	case "deny":
+		return "deny: neither read nor written from inside"
+	case "ask":
+		return "ask: written when you say so in the workbench, each time; refused elsewhere; never read"
+	case "allow":
+		return "allow: written from inside, up to 100KiB of text without control characters; never read"
+	}
+	return orNone(word, "not stated") + ": NOT IN FORCE: unknown"
 }
 
 func (b *block) lifecycle(p *Policy) {

@@ -26,13 +26,20 @@ func Check(p *Policy) []error {
 
 func faultsOf(p *Policy) []*Error {
 	c := checker{file: p.Name}
+	c.whole(p)
+	return c.faults
+}
+
+func (c *checker) whole(p *Policy) {
 	c.boundary(p.Boundary)
 	c.filesystem(p.Filesystem)
 	c.network(p)
+	if !c.foreign {
+		c.credentials(p)
+	}
 	c.limits(p.Limits)
 	c.results(p)
 	c.texts(p)
-	return c.faults
 }
 
 // CheckFile parses and checks a policy file; every fault has its place. The
@@ -42,6 +49,11 @@ func CheckFile(file string, src []byte) (*Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	return checked(p, src)
+}
+
+// checked gives the policy when nothing in it is refused; src is its file.
+func checked(p *Policy, src []byte) (*Policy, error) {
 	faults := faultsOf(p)
 	locate(src, faults)
 	if err := join(faults); err != nil {
@@ -51,12 +63,23 @@ func CheckFile(file string, src []byte) (*Policy, error) {
 }
 
 type checker struct {
-	file   string
-	faults []*Error
+	file    string
+	foreign bool // of a repository: accounts are the user's, and may be missing
+	faults  []*Error
 }
 
 func (c *checker) refuse(key, msg, hint string) {
 	c.faults = append(c.faults, &Error{File: c.file, Key: key, Msg: msg, Hint: hint})
+}
+
+// refuseOnce is refuse where nothing was said of the key yet.
+func (c *checker) refuseOnce(key, msg, hint string) {
+	for _, e := range c.faults {
+		if e.Key == key {
+			return
+		}
+	}
+	c.refuse(key, msg, hint)
 }
 
 // word refuses what is neither the one word in force (which comes first) nor
@@ -69,7 +92,9 @@ func (c *checker) word(key, value, inForce, why string) {
 
 func (c *checker) boundary(b Boundary) {
 	c.word("boundary.enforced_by", b.EnforcedBy, "process restriction", "no other kind of boundary is built yet")
-	c.word("boundary.proven", b.Proven, "shown", "wall tests are not built yet, so nothing can be proven")
+	if words := []string{ProvenShown, ProvenRequired}; !contains(words, b.Proven) {
+		c.refuse("boundary.proven", fmt.Sprintf("unknown word %q", b.Proven), "one of "+quoteList(words))
+	}
 	if b.Debuggers {
 		c.refuse("boundary.debuggers", "true is refused: ptrace inside is not built yet", "write false")
 	}
@@ -171,23 +196,12 @@ func (c *checker) hostPath(key, dir string) {
 
 func hasDotDot(name string) bool { return contains(strings.Split(name, "/"), "..") }
 
-func (c *checker) network(p *Policy) {
-	for i := range p.Network.Allow {
-		c.refuse(fmt.Sprintf("network.allow[%d]", i), "refused: the egress proxy is not built yet, so nothing can be allowed",
-			"take the entry out; a session has no network at all")
-	}
-	for i := range p.Credentials {
-		c.refuse(fmt.Sprintf("credentials[%d]", i), "refused: the egress proxy, which would attach it, is not built yet",
-			"take the entry out; a session has no credentials")
-	}
-}
-
 func (c *checker) limits(l Limits) {
-	if l.CPUs != 0 {
-		c.refuse("limits.cpus", fmt.Sprintf("%d is refused: processors are not bounded yet", l.CPUs), `write "none"`)
+	if l.CPUs < 0 {
+		c.refuse("limits.cpus", fmt.Sprintf("%d is below 0", l.CPUs), "")
 	}
-	if l.Disk != 0 {
-		c.refuse("limits.disk", fmt.Sprintf("%s is refused: disk is not bounded yet", l.Disk), `write "none"`)
+	if l.Disk < 0 || l.Disk > 0 && l.Disk < 1<<20 {
+		c.refuse("limits.disk", fmt.Sprintf("%s is too small for a session's own folders", l.Disk), "at least 1MiB")
 	}
 	// Below these nothing starts, and the error then comes from somewhere in
 	// the middle of a start, without the name of the key.
@@ -222,7 +236,9 @@ func (c *checker) duration(key string, d time.Duration) {
 }
 
 func (c *checker) results(p *Policy) {
-	c.word("terminal.clipboard", p.Terminal.Clipboard, "deny", "requests of the clipboard are not built yet")
+	if words := []string{"deny", "ask", "allow"}; !contains(words, p.Terminal.Clipboard) {
+		c.refuse("terminal.clipboard", fmt.Sprintf("unknown word %q", p.Terminal.Clipboard), "one of "+quoteList(words))
+	}
 	c.word("results.leave", p.Results.Leave, "diff", "taking artifacts out is not built yet")
 	if len(p.Results.Artifacts) > 0 {
 		c.refuse("results.artifacts", "refused: taking artifacts out is not built yet", "write []")
@@ -237,19 +253,34 @@ func (c *checker) results(p *Policy) {
 // texts refuses, in a policy that did not come from Parse, texts that cannot
 // be printed as they are.
 func (c *checker) texts(p *Policy) {
-	for _, f := range fields() {
-		key := f.key
-		if f.table != "" {
+	textsOf(c, fields(), "", p)
+	for i := range p.Network.Allow {
+		textsOf(c, allowFields(), fmt.Sprintf("network.allow[%d].", i), &p.Network.Allow[i])
+	}
+	for i := range p.Credentials {
+		textsOf(c, credentialFields(), fmt.Sprintf("credentials[%d].", i), &p.Credentials[i])
+	}
+}
+
+// textsOf looks at the texts of one table; prefix is in front of the keys of an
+// entry.
+func textsOf[T any](c *checker, known []field[T], prefix string, from *T) {
+	for _, f := range known {
+		key := prefix + f.key
+		if prefix == "" && f.table != "" {
 			key = join2(f.table, f.key)
 		}
 		var all []string
-		switch v := f.at(p).(type) {
+		switch v := f.at(from).(type) {
 		case *string:
 			all = []string{*v}
 		case *[]string:
 			all = *v
 		case *Choice:
 			all = v.List
+		}
+		if len(all) > maxList {
+			c.refuseOnce(key, fmt.Sprintf("%d entries: over the limit of %d", len(all), maxList), "")
 		}
 		for _, s := range all {
 			if msg := badText(s); msg != "" {

@@ -58,12 +58,7 @@ const maxFaults = 50
 
 // join makes one error of faults: nil of none, the fault itself of one.
 func join(faults []*Error) error {
-	sort.SliceStable(faults, func(i, j int) bool {
-		if faults[i].Line != faults[j].Line {
-			return faults[i].Line < faults[j].Line
-		}
-		return faults[i].Col < faults[j].Col
-	})
+	sortFaults(faults)
 	if n := len(faults) - maxFaults; n > 0 {
 		faults = append(faults[:maxFaults:maxFaults], &Error{File: faults[0].File, Msg: fmt.Sprintf("%d more faults", n)})
 	}
@@ -74,4 +69,14 @@ func join(faults []*Error) error {
 		return faults[0]
 	}
 	return Errors(faults)
+}
+
+// sortFaults brings faults into the order of the file.
+func sortFaults(faults []*Error) {
+	sort.SliceStable(faults, func(i, j int) bool {
+		if faults[i].Line != faults[j].Line {
+			return faults[i].Line < faults[j].Line
+		}
+		return faults[i].Col < faults[j].Col
+	})
 }

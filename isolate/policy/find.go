@@ -32,6 +32,26 @@ func Find(nameOrFile, configDir string) (*Policy, []byte, error) {
 	return findName(nameOrFile, configDir)
 }
 
+// Load is Find and Check: it gives the policy that is meant, and every fault
+// of it with line and column.
+func Load(nameOrFile, configDir string) (*Policy, error) {
+	p, src, err := Find(nameOrFile, configDir)
+	if err != nil {
+		return nil, err
+	}
+	return checked(p, src)
+}
+
+// Pick gives the policy of a new session, checked: the one that was asked for;
+// else the user's own file in the configuration folder; else the agent's own
+// ("" when it has none); else the built-in default.
+func Pick(asked, agents, configDir string) (*Policy, error) {
+	if asked == "" && !hasOwn(configDir) {
+		asked = agents
+	}
+	return Load(asked, configDir)
+}
+
 // Names lists the policies that can be named, built-in ones first.
 func Names(configDir string) []string {
 	return append(BuiltinNames(), ownNames(configDir)...)
@@ -40,16 +60,23 @@ func Names(configDir string) []string {
 func isFile(s string) bool { return strings.Contains(s, "/") || strings.HasSuffix(s, ".toml") }
 
 func findOwn(configDir string) (*Policy, []byte, error) {
+	if !hasOwn(configDir) {
+		return findBuiltin(DefaultName)
+	}
+	return readPolicy(ownFile(configDir))
+}
+
+func ownFile(configDir string) string { return filepath.Join(configDir, "fumehood", "policy.toml") }
+
+// hasOwn tells whether the user has a policy file. Only one that is surely not
+// there counts as none; a link to nowhere or a folder that can't be searched is
+// an error when it is read.
+func hasOwn(configDir string) bool {
 	if configDir == "" {
-		return findBuiltin(DefaultName)
+		return false
 	}
-	file := filepath.Join(configDir, "fumehood", "policy.toml")
-	// Only a file that is surely not there leads to the default; a link to
-	// nowhere or a folder that can't be searched is an error.
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return findBuiltin(DefaultName)
-	}
-	return readPolicy(file)
+	_, err := os.Lstat(ownFile(configDir))
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 func findName(name, configDir string) (*Policy, []byte, error) {

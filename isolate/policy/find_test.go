@@ -57,7 +57,7 @@ func TestFindGivesWhatIsMeant(t *testing.T) {
 			}
 		})
 	}
-	if diff := cmp.Diff([]string{"default", "quick"}, Names(dir)); diff != "" {
+	if diff := cmp.Diff(append(BuiltinNames(), "quick"), Names(dir)); diff != "" {
 		t.Error("(-want +got)\n" + diff)
 	}
 }
@@ -123,5 +123,40 @@ func TestFindRefusesAnUnreadableFile(t *testing.T) {
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(file), 0o700) })
 	if p, _, err := Find("", dir); p != nil || err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("folder that can't be searched: got %v, %v, want permission denied", p, err)
+	}
+}
+
+func TestPickTakesTheNearest(t *testing.T) {
+	own := config(t, map[string]string{"policy.toml": "tool = \"own\"\n", "policies/quick.toml": "tool = \"quick\"\n"})
+	broken := config(t, map[string]string{"policy.toml": "tol = 1\n"})
+	named := config(t, map[string]string{"policies/quick.toml": "tool = \"quick\"\n"})
+	usual, _ := Builtin(DefaultName)
+	tests := []struct{ name, asked, agents, dir, tool, fault string }{
+		{"asked for, whatever else there is", "quick", "default", own, "quick", ""},
+		{"the user's own before the agent's", "", "default", own, "own", ""},
+		{"the agent's when there is no own", "", "quick", named, "quick", ""},
+		{"the agent's without a folder", "", "default", "", usual.Tool, ""},
+		{"nothing at all", "", "", "", usual.Tool, ""},
+		{"the own one is broken", "", "default", broken, "", "unknown key"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Pick(tt.asked, tt.agents, tt.dir)
+			switch {
+			case tt.fault != "" && (p != nil || err == nil || !strings.Contains(err.Error(), tt.fault)):
+				t.Errorf("got %v, %v, want an error: %s", p, err, tt.fault)
+			case tt.fault == "" && (err != nil || p.Tool != tt.tool):
+				t.Errorf("got %v, %v, want %q", p, err, tt.tool)
+			}
+		})
+	}
+}
+
+func TestLoadChecksAndSaysWhere(t *testing.T) {
+	dir := config(t, map[string]string{"policy.toml": "tool = \"x\"\n[limits]\nprocesses = 2\n"})
+	_, err := Load("", dir)
+	var e *Error
+	if !errors.As(err, &e) || e.Line != 3 || e.Col != 1 || e.Key != "limits.processes" {
+		t.Errorf("got %v, want a fault of limits.processes at 3:1", err)
 	}
 }

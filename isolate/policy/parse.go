@@ -12,7 +12,8 @@ import (
 
 // host is what words of a policy stand for on one machine.
 type host struct {
-	RAM Bytes // what "half" halves
+	RAM  Bytes // what "half" halves
+	CPUs int   // what "all but one" counts
 }
 
 // Parse reads a policy file, strictly: an unknown key or word, a wrong type, a
@@ -40,8 +41,9 @@ func parseOnto(p *Policy, file string, src []byte, h host) (*Policy, error) {
 		}
 	}
 	p.Name = file
-	d := decoder{file: file, at: at, host: h}
+	d := decoder{file: file, at: at, host: h, near: map[*Error]func() string{}}
 	d.top(p, doc)
+	d.advise()
 	if err := join(d.faults); err != nil {
 		return nil, err
 	}
@@ -126,6 +128,7 @@ type decoder struct {
 	at     positions
 	host   host
 	faults []*Error
+	near   map[*Error]func() string // of an unknown key: finds the nearest one
 }
 
 func (d *decoder) fault(path, msg, hint string) {
@@ -133,6 +136,23 @@ func (d *decoder) fault(path, msg, hint string) {
 	d.faults = append(d.faults, &Error{
 		File: d.file, Line: pos.line, Col: pos.col, Key: safeKey(path), Msg: msg, Hint: hint,
 	})
+}
+
+// unknown is fault for a key that there is not.
+func (d *decoder) unknown(path, what string, near func() string) {
+	d.fault(path, what, "")
+	d.near[d.faults[len(d.faults)-1]] = near
+}
+
+// advise finds the nearest known keys for those faults that are told. A file can
+// hold thousands of unknown ones, and each search costs.
+func (d *decoder) advise() {
+	sortFaults(d.faults)
+	for _, e := range d.faults[:min(len(d.faults), maxFaults)] {
+		if near := d.near[e]; near != nil {
+			e.Hint = near()
+		}
+	}
 }
 
 func (d *decoder) top(p *Policy, doc map[string]any) {
@@ -153,7 +173,7 @@ func (d *decoder) top(p *Policy, doc map[string]any) {
 			}
 		default:
 			if _, ok := value.(map[string]any); ok {
-				d.fault(key, "unknown table", nearestTable(key))
+				d.unknown(key, "unknown table", func() string { return nearestTable(key) })
 				continue
 			}
 			set(d, p, fields(), "", key, key, value)
@@ -169,10 +189,10 @@ func (d *decoder) network(p *Policy, value any) {
 	}
 	for k, v := range table {
 		if k != "allow" {
-			d.fault(join2("network", k), "unknown key", nearest("network", k))
+			d.unknown(join2("network", k), "unknown key", func() string { return nearest("network", k) })
 			continue
 		}
-		p.Network.Allow = entries(d, "network.allow", v, allowFields(), Allow{Query: "any", Account: "none"})
+		p.Network.Allow = entries(d, "network.allow", v, allowFields(), blankAllow())
 	}
 }
 
@@ -210,13 +230,13 @@ func set[T any](d *decoder, into *T, known []field[T], table, key, path string, 
 		if f.table != table || f.key != key {
 			continue
 		}
-		c := constraint{words: f.words, date: f.date, none: f.none, half: path == "limits.memory", host: d.host}
+		c := constraint{words: f.words, date: f.date, none: f.none, half: path == "limits.memory", cpus: path == "limits.cpus", host: d.host}
 		if msg, hint := c.set(f.at(into), value); msg != "" {
 			d.fault(path, msg, hint)
 		}
 		return
 	}
-	d.fault(path, "unknown key", nearest(table, key))
+	d.unknown(path, "unknown key", func() string { return nearest(table, key) })
 }
 
 func join2(table, key string) string { return table + "." + key }

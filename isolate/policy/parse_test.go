@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -150,8 +151,8 @@ func TestBuiltinDefaultIsWhatItPromises(t *testing.T) {
 	if l.RunTime != 0 || l.SessionTime != 8*time.Hour || p.Lifecycle.Idle != 0 {
 		t.Errorf("got run %v, session %v, idle %v, want never, 8h, never", l.RunTime, l.SessionTime, p.Lifecycle.Idle)
 	}
-	if l.CPUs != 0 || l.Disk != 0 {
-		t.Errorf("got cpus %d, disk %v, want what is not enforced to be none", l.CPUs, l.Disk)
+	if want := max(runtime.NumCPU()-1, 1); l.CPUs != want || l.Disk != 0 {
+		t.Errorf("got cpus %d, disk %v, want %d (all but one) and none", l.CPUs, l.Disk, want)
 	}
 	if l.Memory < 16<<20 || l.Memory%(1<<20) != 0 || l.Processes == 0 {
 		t.Errorf("got memory %v, processes %d, want both bounded", l.Memory, l.Processes)
@@ -168,6 +169,21 @@ func TestHalfOfMemoryIsAbsoluteAndNeverNone(t *testing.T) {
 	}
 	if _, err := parseOnto(new(Policy), "p", src, host{}); err == nil {
 		t.Error("half of an unknown RAM was accepted")
+	}
+}
+
+func TestAllButOneIsANumberAndNeverNone(t *testing.T) {
+	src := []byte("[limits]\ncpus = \"all but one\"\n")
+	for cpus, want := range map[int]int{0: 1, 1: 1, 2: 1, 8: 7} {
+		p, err := parseOnto(new(Policy), "p", src, host{CPUs: cpus})
+		if err != nil || p.Limits.CPUs != want {
+			t.Errorf("all but one of %d = %d, %v, want %d", cpus, p.Limits.CPUs, err, want)
+		}
+	}
+	for _, bad := range []string{`cpus = "half"`, `cpus = "2"`, `processes = "all but one"`} {
+		if _, err := parseOnto(new(Policy), "p", []byte("[limits]\n"+bad+"\n"), host{CPUs: 4}); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
 	}
 }
 

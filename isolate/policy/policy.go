@@ -29,9 +29,16 @@ type Policy struct {
 type Boundary struct {
 	EnforcedBy string   // only "process restriction" so far
 	Require    []string // layer names, a level as in "landlock>=6"
-	Proven     string   // "shown"; "required" is refused until wall tests exist
+	Proven     string   // ProvenShown or ProvenRequired
 	Debuggers  bool     // ptrace among the session's own processes; refused until built
 }
+
+// What a start does about the wall tests: say how they came out with this
+// policy, or refuse unless they held in this deployment shape.
+const (
+	ProvenShown    = "shown"
+	ProvenRequired = "required"
+)
 
 // Filesystem is what goes in.
 type Filesystem struct {
@@ -51,21 +58,28 @@ type Choice struct {
 // Network is the [[network.allow]] entries; none means no network at all.
 type Network struct{ Allow []Allow }
 
-// Allow is one egress entry. Refused by Check until the egress proxy exists.
+// Allow is one egress entry: a destination, the operations that it grants there
+// and the account they are done as. isolate/egress/rule says how each is read.
 type Allow struct {
-	Destination string
-	Operations  []string
-	Query       string
-	Account     string
-	Upgrade     bool
-	MaxUpload   Bytes
-	PerMinute   int
+	Destination   string
+	Operations    []string
+	Query         string // "any", "none" or a glob; empty is "any"
+	Account       string // a credential's name; "none" or empty is none
+	Upgrade       bool   // websockets
+	MaxUpload     Bytes  // of a session
+	PerMinute     int
+	Addresses     []string // of a class that is refused otherwise, where the destination may be all the same
+	ReturnsSecret bool     // the operation is meant to return a credential
 }
 
-// Credential is one [[credentials]] entry. Refused by Check until the egress
-// proxy exists.
+// Credential is one [[credentials]] entry. Its secret is read at use and never
+// enters a session, which sees a placeholder.
 type Credential struct {
-	Name, Source, Attach, Placeholder, PlaceholderFormat string
+	Name              string
+	Source            string // env:NAME, file:PATH[#pointer] or command:ABSOLUTE ARGV
+	Attach            string // "Authorization: Bearer {secret}" or "query: key={secret}"
+	Placeholder       string // env:NAME: where the session sees its placeholder
+	PlaceholderFormat string
 }
 
 // Bytes is a size in bytes; 0 means no limit.
@@ -73,10 +87,10 @@ type Bytes int64
 
 // Limits bound a session. Zero means none.
 type Limits struct {
-	CPUs        int           // not enforced yet: Check refuses what is not 0
+	CPUs        int           // processors, by affinity
 	Memory      Bytes         // per process by RLIMIT_DATA, and over the tree by sampling
 	Processes   int           // threads count, as the kernel counts them
-	Disk        Bytes         // not enforced yet: Check refuses what is not 0
+	Disk        Bytes         // of workspace and home, by sampling; of one file by RLIMIT_FSIZE
 	RunTime     time.Duration // one captured run or exec
 	SessionTime time.Duration // the whole session
 	OutputChars int           // cuts what is returned, stops nothing

@@ -140,7 +140,7 @@ func TestEveryPolicyFieldIsShown(t *testing.T) {
 		p.Credentials = []Credential{{Name: "c"}}
 		return p
 	}
-	block, canonical := Block(fresh(), now), string(Encode(fresh()))
+	block, canonical := Block(fresh(), now, nil), string(Encode(fresh()))
 	n := 0
 	leaves(reflect.ValueOf(fresh()).Elem(), "", func(string, reflect.Value) { n++ })
 	if n < 38 {
@@ -154,7 +154,7 @@ func TestEveryPolicyFieldIsShown(t *testing.T) {
 				change(v)
 			}
 		})
-		got := withoutHash(Block(p, now))
+		got := withoutHash(Block(p, now, nil))
 		if got == withoutHash(block) {
 			t.Errorf("%s does not show in the block", at)
 		}
@@ -196,7 +196,7 @@ func TestBlockIsPlainTextThatFits(t *testing.T) {
 		return p
 	}
 	for seed := range uint64(50) {
-		for i, line := range strings.Split(Block(hostile(seed), now), "\n") {
+		for i, line := range strings.Split(Block(hostile(seed), now, nil), "\n") {
 			if len(line) > blockWidth {
 				t.Fatalf("line %d has %d columns, want at most %d: %q", i+1, len(line), blockWidth, line)
 			}
@@ -213,34 +213,64 @@ func TestBlockSaysWhatIsNotInForce(t *testing.T) {
 	p, _ := Builtin(DefaultName)
 	p.Reviewed = "2026-11-30"
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.FixedZone("east", 3600))
-	got := strings.Join(strings.Fields(Block(p, now)), " ")
+	got := strings.Join(strings.Fields(Block(p, now, nil)), " ")
 	for _, want := range []string{
-		"cpus none: NOT IN FORCE", "disk none: NOT IN FORCE", "run time never: NOT IN FORCE",
+		"enforced by the kernel (affinity", "disk none: NOT IN FORCE", "run time never: NOT IN FORCE",
 		"the total is sampled every 250 ms", "threads counted: enforced by the kernel",
 		"8h for the whole session: by the supervisor's clock", "not yet proven", "2026-11-30 (yesterday)",
 		"reach nothing", "refuses to run, exit status 125",
 	} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the block does not say %q:\n%s", want, Block(p, now))
+			t.Errorf("the block does not say %q:\n%s", want, Block(p, now, nil))
 		}
 	}
 	if strings.Contains(got, "Refused") {
-		t.Errorf("the default has a section on what is refused:\n%s", Block(p, now))
+		t.Errorf("the default has a section on what is refused:\n%s", Block(p, now, nil))
 	}
-	p.Limits.CPUs = 2
-	if got := Block(p, now); !strings.Contains(got, "Refused: nothing starts") || !strings.Contains(got, "2: NOT IN FORCE") {
+	p.Limits.CPUs, p.Limits.Disk = 0, 10<<30
+	got = strings.Join(strings.Fields(Block(p, now, nil)), " ")
+	for _, want := range []string{"cpus none: NOT IN FORCE", "disk 10GiB for workspace and home: one file by the kernel; the total is sampled every 50 ms"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the block does not say %q:\n%s", want, Block(p, now, nil))
+		}
+	}
+	p.Limits.Disk = 1
+	if got := Block(p, now, nil); !strings.Contains(got, "Refused: nothing starts") || !strings.Contains(got, "too small") {
 		t.Errorf("a refused policy does not say so:\n%s", got)
+	}
+}
+
+func TestBlockSaysWhatIsProven(t *testing.T) {
+	p, _ := Builtin(DefaultName)
+	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
+	got := Block(p, now, []Line{{"wall tests", "proven in this shape"}, {"n.a.", "5 allowed\x1b[2J: nothing is allowed"}})
+	for _, want := range []string{"Verified\n  wall tests   proven in this shape\n", `n.a.         5 allowed\x1b[2J: nothing`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got a block without %q:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "not yet proven") {
+		t.Errorf("got %q beside a proof", "not yet proven")
+	}
+	p.Boundary.Proven = ProvenRequired
+	if errs := Check(p); len(errs) > 0 {
+		t.Errorf("got %v, want required accepted", errs)
+	}
+	if got := Block(p, now, nil); !strings.Contains(got, "required: nothing starts unless all wall tests held") {
+		t.Errorf("got a block that does not say what required means:\n%s", got)
+	}
+	p.Boundary.Proven = "perhaps"
+	if errs := Check(p); len(errs) != 1 || !strings.Contains(errs[0].Error(), `unknown word "perhaps"`) {
+		t.Errorf("got %v, want an unknown word refused", errs)
 	}
 }
 
 func TestCheckRefusesWhatIsNotBuilt(t *testing.T) {
 	tests := []struct{ name, src, key, msg string }{
-		{"cpus", "limits.cpus = 2", "limits.cpus", "not bounded yet"},
-		{"disk", `limits.disk = "10GiB"`, "limits.disk", "not bounded yet"},
+		{"little disk", `limits.disk = "10KiB"`, "limits.disk", "too small"},
 		{"little memory", `limits.memory = "1KiB"`, "limits.memory", "too small"},
 		{"few processes", `limits.processes = 2`, "limits.processes", "too small"},
 		{"boundary", `boundary.enforced_by = "microVM"`, "boundary.enforced_by", "not built yet"[4:]},
-		{"proven", `boundary.proven = "required"`, "boundary.proven", "wall tests are not built yet"},
 		{"debuggers", `boundary.debuggers = true`, "boundary.debuggers", "not built yet"},
 		{"broker", `boundary.require = ["broker"]`, "boundary.require", "broker is not built yet"},
 		{"unknown layer", `boundary.require = ["landlok"]`, "boundary.require", `unknown layer "landlok"`},
@@ -265,14 +295,10 @@ func TestCheckRefusesWhatIsNotBuilt(t *testing.T) {
 		{"another's home", `filesystem.inputs = ["~bob/x"]`, "filesystem.inputs", "not absolute"},
 		{"dots", `filesystem.inputs = ["~/a/../.."]`, "filesystem.inputs", ".. is refused"},
 		{"a relative toolchain", `filesystem.toolchains = ["x"]`, "filesystem.toolchains", "not absolute"},
-		{"clipboard asked", `terminal.clipboard = "ask"`, "terminal.clipboard", "not built yet"[4:]},
-		{"clipboard", `terminal.clipboard = "allow"`, "terminal.clipboard", "not built yet"[4:]},
 		{"artifacts leave", `results.leave = "artifacts"`, "results.leave", "not built yet"},
 		{"artifacts", `results.artifacts = ["*.png"]`, "results.artifacts", "not built yet"},
 		{"keep less", `lifecycle.keep = ["diff"]`, "lifecycle.keep", "always keeps"},
 		{"keep one twice", `lifecycle.keep = ["diff", "diff"]`, "lifecycle.keep", "always keeps"},
-		{"network", "[[network.allow]]\ndestination = \"a.test:443\"", "network.allow[0]", "egress proxy is not built yet"},
-		{"credentials", "[[credentials]]\nname = \"a\"", "credentials[0]", "not built yet"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -298,6 +324,7 @@ func TestCheckRefusesWhatIsNotBuilt(t *testing.T) {
 
 func TestCheckAcceptsWhatIsInForce(t *testing.T) {
 	for _, src := range []string{
+		`limits.cpus = 2`, `limits.cpus = "none"`, `limits.cpus = "all but one"`, `limits.disk = "10GiB"`, `limits.disk = "none"`,
 		`limits.memory = "2GiB"`, `limits.memory = "none"`, `limits.processes = 64`, `limits.processes = "none"`,
 		`limits.run_time = "10m"`, `limits.session_time = "never"`, `limits.output_chars = 10`, `limits.output_bytes = "1KiB"`,
 		`lifecycle.idle = "10m"`, `lifecycle.keep = ["output", "diff"]`, `filesystem.include = ["build/*.json", "dist/"]`,
@@ -348,21 +375,20 @@ func TestTemplateHasEveryKey(t *testing.T) {
 			t.Errorf("line %d has %d columns, want at most 80: %s", i+1, len(line), line)
 		}
 	}
-	// Uncommenting the refused part must give what it says it is: refused, and
-	// not unknown.
+	// Uncommenting the examples must give entries that can be in force.
 	all := []byte(strings.ReplaceAll(string(src), "\n# [[", "\n[["))
-	for _, key := range []string{
-		"destination", "operations", "query", "account", "upgrade", "max_upload", "requests_per_minute",
-		"name", "source", "attach", "placeholder", "placeholder_format",
-	} {
-		all = bytes.Replace(all, []byte("\n# "+key+" "), []byte("\n"+key+" "), 1)
+	for _, f := range allowFields() {
+		all = bytes.Replace(all, []byte("\n# "+f.key+" "), []byte("\n"+f.key+" "), 1)
 	}
-	p, err := Parse("t", all)
+	for _, f := range credentialFields() {
+		all = bytes.Replace(all, []byte("\n# "+f.key+" "), []byte("\n"+f.key+" "), 1)
+	}
+	p, err := CheckFile("t", all)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("the examples uncommented: %v", err)
 	}
-	if len(Check(p)) != 2 || p.Network.Allow[0].PerMinute != 600 || p.Credentials[0].PlaceholderFormat != "pk_{random:40}" {
-		t.Errorf("got %v, %+v %+v, want both entries read and refused", Check(p), p.Network, p.Credentials)
+	if len(p.Network.Allow) != 1 || p.Network.Allow[0].PerMinute != 600 || len(p.Credentials) != 1 || p.Credentials[0].PlaceholderFormat != "pk_{random:40}" {
+		t.Errorf("got %+v %+v, want both entries", p.Network, p.Credentials)
 	}
 }
 
@@ -391,15 +417,6 @@ func TestErrorsAreMadeSafeToPrint(t *testing.T) {
 	}
 }
 
-func TestRepositoryNote(t *testing.T) {
-	if got := RepositoryNote(false); got != "" {
-		t.Errorf("got %q, want nothing where there is no file", got)
-	}
-	if got := RepositoryNote(true); !strings.Contains(got, "not in force") {
-		t.Errorf("got %q, want it to say that the file is not in force", got)
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	f.Add(Template())
 	for _, name := range BuiltinNames() {
@@ -422,7 +439,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		Check(p)
-		Block(p, time.Unix(0, 0))
+		Block(p, time.Unix(0, 0), nil)
 		again, err := Parse("f", Encode(p))
 		if err != nil {
 			t.Fatalf("the canonical form does not parse: %v\n%s", err, Encode(p))
@@ -449,4 +466,34 @@ func FuzzUnits(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestTemplateOfABuiltinIsThatBuiltin(t *testing.T) {
+	for _, name := range BuiltinNames() {
+		want, _ := Builtin(name)
+		got, err := CheckFile(name, TemplateOf(want))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
+func TestBuiltinsAreWhatTheyPromise(t *testing.T) {
+	tests, _ := Builtin("run-tests")
+	if len(tests.Network.Allow) != 1 || len(tests.Credentials) != 1 || !tests.Network.Allow[0].named() || tests.Results.Leave != "diff" {
+		t.Fatalf("got %+v, want one entry as the one account, and a diff", tests.Network)
+	}
+	for _, op := range tests.Network.Allow[0].Operations {
+		if !strings.HasPrefix(op, "GET ") && !strings.HasPrefix(op, "HEAD ") {
+			t.Errorf("got the operation %q, want downloads only", op)
+		}
+	}
+	data, _ := Builtin("data-analysis")
+	if len(data.Network.Allow)+len(data.Credentials) != 0 || data.Results.Leave != "diff" || data.Filesystem.History != "none" {
+		t.Errorf("got %+v %+v, want no network and no credentials", data.Network, data.Credentials)
+	}
 }

@@ -17,7 +17,7 @@ type positions map[string]position
 
 // findPositions walks the syntax of a file that the TOML reader accepted.
 func findPositions(src []byte) positions {
-	w := posWalker{src: src, at: positions{}, count: map[string]int{}}
+	w := posWalker{src: src, at: positions{}, count: map[string]int{}, here: position{1, 1}}
 	w.parser.Reset(src)
 	for w.parser.NextExpression() {
 		w.expression(w.parser.Expression())
@@ -31,6 +31,9 @@ type posWalker struct {
 	at     positions
 	count  map[string]int // entries so far of each array of tables
 	table  string         // the header in force
+
+	seen int // how far the file was counted, and the place there
+	here position
 }
 
 func (w *posWalker) expression(e *unstable.Node) {
@@ -95,9 +98,21 @@ func (w *posWalker) note(path string, pos position) {
 	}
 }
 
+// pos counts on from the last place: keys come in the order of the file, and to
+// count from its beginning for each would be quadratic.
 func (w *posWalker) pos(offset uint32) position {
-	line, col := lineCol(w.src, int(offset))
-	return position{line, col}
+	at := min(int(offset), len(w.src))
+	if at < w.seen {
+		w.seen, w.here = 0, position{1, 1}
+	}
+	part := w.src[w.seen:at]
+	if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+		w.here.line += bytes.Count(part, []byte{'\n'})
+		w.here.col, part = 1, part[i+1:]
+	}
+	w.here.col += utf8.RuneCount(part)
+	w.seen = at
+	return w.here
 }
 
 // lineCol turns an offset into a line and a column, both from 1; the column

@@ -13,6 +13,7 @@ type field[T any] struct {
 	date  bool         // text that is a TOML date
 	none  bool         // 0, "none" and "never" mean no limit
 	doc   []string     // for Template: meaning, unit, limits
+	eg    string       // of an entry, for Template: an example, as TOML
 }
 
 // fields lists the keys in the order in which they are printed. It is a
@@ -52,7 +53,10 @@ func fields() []field[Policy] {
 		{
 			table: "boundary", key: "proven", at: func(p *Policy) any { return &p.Boundary.Proven },
 			words: []string{"shown", "required"},
-			doc:   []string{`"shown". "required" (start only when proven in this shape) is refused`, "until wall tests are built."},
+			doc: []string{
+				`"shown", or "required": start only when all wall tests held with this policy`,
+				`on this machine as it is now ("fumehood walls" runs them).`,
+			},
 		},
 		{
 			table: "boundary", key: "debuggers", at: func(p *Policy) any { return &p.Boundary.Debuggers },
@@ -88,13 +92,14 @@ func fields() []field[Policy] {
 
 		{
 			table: "limits", key: "cpus", at: func(p *Policy) any { return &p.Limits.CPUs }, none: true,
-			doc: []string{`Whole processors. Only "none": not enforced yet, so a number is refused.`},
+			doc: []string{`Whole processors; "all but one" of this machine's leaves one to you.`},
 		},
 		{
 			table: "limits", key: "memory", at: func(p *Policy) any { return &p.Limits.Memory }, none: true,
 			doc: []string{
 				`Bytes, as "4GiB"; "half" is half of this machine's RAM.`,
-				"Each process by the kernel, the total by sampling every 250 ms (2 s at rest).",
+				"Each process by the kernel; the total too where there is a cgroup of this",
+				"account's own, else by sampling every 250 ms (2 s at rest).",
 			},
 		},
 		{
@@ -103,7 +108,10 @@ func fields() []field[Policy] {
 		},
 		{
 			table: "limits", key: "disk", at: func(p *Policy) any { return &p.Limits.Disk }, none: true,
-			doc: []string{`Bytes. Only "none": not enforced yet, so a size is refused.`},
+			doc: []string{
+				"Bytes of workspace and home together, the copy included. Sampled; one",
+				"file by the kernel. At most one name for every 4 KiB, 100000 in any case.",
+			},
 		},
 		{
 			table: "limits", key: "run_time", at: func(p *Policy) any { return &p.Limits.RunTime }, none: true,
@@ -125,7 +133,10 @@ func fields() []field[Policy] {
 		{
 			table: "terminal", key: "clipboard", at: func(p *Policy) any { return &p.Terminal.Clipboard },
 			words: []string{"deny", "ask", "allow"},
-			doc:   []string{`Writing the clipboard from inside. Only "deny" is built; reading: never.`},
+			doc: []string{
+				`Writing your clipboard from inside: "deny"; "ask": the workbench asks you`,
+				`each time, an attached terminal refuses; "allow". Reading it: never.`,
+			},
 		},
 
 		{
@@ -150,32 +161,6 @@ func fields() []field[Policy] {
 			table: "lifecycle", key: "keep", at: func(p *Policy) any { return &p.Lifecycle.Keep },
 			doc: []string{"In the record after the processes ended: both are always kept,", "so only this list is accepted."},
 		},
-	}
-}
-
-// allowFields lists the keys of one [[network.allow]] entry.
-func allowFields() []field[Allow] {
-	const t = "network.allow"
-	return []field[Allow]{
-		{table: t, key: "destination", at: func(a *Allow) any { return &a.Destination }},
-		{table: t, key: "operations", at: func(a *Allow) any { return &a.Operations }},
-		{table: t, key: "query", at: func(a *Allow) any { return &a.Query }},
-		{table: t, key: "account", at: func(a *Allow) any { return &a.Account }},
-		{table: t, key: "upgrade", at: func(a *Allow) any { return &a.Upgrade }},
-		{table: t, key: "max_upload", at: func(a *Allow) any { return &a.MaxUpload }, none: true},
-		{table: t, key: "requests_per_minute", at: func(a *Allow) any { return &a.PerMinute }, none: true},
-	}
-}
-
-// credentialFields lists the keys of one [[credentials]] entry.
-func credentialFields() []field[Credential] {
-	const t = "credentials"
-	return []field[Credential]{
-		{table: t, key: "name", at: func(c *Credential) any { return &c.Name }},
-		{table: t, key: "source", at: func(c *Credential) any { return &c.Source }},
-		{table: t, key: "attach", at: func(c *Credential) any { return &c.Attach }},
-		{table: t, key: "placeholder", at: func(c *Credential) any { return &c.Placeholder }},
-		{table: t, key: "placeholder_format", at: func(c *Credential) any { return &c.PlaceholderFormat }},
 	}
 }
 

@@ -6,10 +6,13 @@ import (
 )
 
 // Template is the file that "policy init" writes: every key with its meaning,
-// unit and default, and commented out those that are refused so far. It parses
-// to the built-in default.
-func Template() []byte {
-	p := defaults(thisHost())
+// unit and default; entries, of which the default has none, as commented
+// examples. It parses to the built-in default.
+func Template() []byte { return TemplateOf(defaults(thisHost())) }
+
+// TemplateOf is Template with the values and entries of another policy.
+func TemplateOf(p *Policy) []byte {
+	usual := defaults(thisHost())
 	var b strings.Builder
 	b.WriteString(`# A fumehood policy: what each wall must be. Strict: an unknown key is an error.
 # A key that is left out has the value shown here. Sizes: "512B", "10KiB",
@@ -28,15 +31,34 @@ func Template() []byte {
 		}
 		value, ok := encodeValue(f.at(p), f.date)
 		switch {
-		case f.table == "limits" && f.key == "memory":
-			value = `"half"` // not this machine's number: the file may travel
+		// Not this machine's numbers: the file may travel.
+		case f.table == "limits" && f.key == "memory" && p.Limits.Memory == usual.Limits.Memory:
+			value = `"half"`
+		case f.table == "limits" && f.key == "cpus" && p.Limits.CPUs == usual.Limits.CPUs:
+			value = `"` + allButOne + `"`
 		case !ok:
 			fmt.Fprintf(&b, "# %s = 2026-11-30\n\n", f.key)
 			continue
 		}
 		fmt.Fprintf(&b, "%s = %s\n\n", f.key, templateValue(value))
 	}
-	b.WriteString(templateTail)
+	b.WriteString(`# No entry: no network at all. Each entry is one thing that may leave, through
+# the egress proxy, which checks destination, operation and account. Remove the
+# "# " before the keys of an entry to have it; repeat it for more.
+#
+`)
+	templateEntry(&b, allowFields())
+	for i := range p.Network.Allow {
+		encodeEntry(&b, allowFields(), &p.Network.Allow[i])
+	}
+	b.WriteString(`
+# A credential is held outside; an entry above names it as its account.
+#
+`)
+	templateEntry(&b, credentialFields())
+	for i := range p.Credentials {
+		encodeEntry(&b, credentialFields(), &p.Credentials[i])
+	}
 	return []byte(b.String())
 }
 
@@ -48,24 +70,14 @@ func templateValue(value string) string {
 	return value
 }
 
-// templateTail shows the entries that are refused until the egress proxy is
-// built, so that the file has every key.
-const templateTail = `# Refused so far (the egress proxy is not built): a session has no network and
-# no credentials at all. The keys are listed for completeness.
-#
-# [[network.allow]]
-# destination         = "packages.example.test:443"  # host or *.suffix
-# operations          = ["GET /**", "HEAD /**"]      # method and path
-# query               = "any"                        # or "none", or a pattern
-# account             = "none"                       # or a credential's name
-# upgrade             = false                        # websockets
-# max_upload          = "10MiB"                      # per session; "none"
-# requests_per_minute = 600                          # "none"
-#
-# [[credentials]]
-# name               = "packages-read"
-# source             = "env:PACKAGES_TOKEN"
-# attach             = "Authorization: Bearer {secret}"
-# placeholder        = "env:PACKAGES_TOKEN"
-# placeholder_format = "pk_{random:40}"
-`
+// templateEntry prints an entry of a list of tables as a comment: it is an
+// example, and the default has none.
+func templateEntry[T any](b *strings.Builder, known []field[T]) {
+	fmt.Fprintf(b, "# [[%s]]\n", known[0].table)
+	for _, f := range known {
+		for _, line := range f.doc {
+			fmt.Fprintf(b, "#   %s\n", line)
+		}
+		fmt.Fprintf(b, "# %s = %s\n", f.key, f.eg)
+	}
+}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -22,7 +23,8 @@ type Toolset struct {
 	Mounts []Place // folders, sorted by Path, none within another
 	// Files are small settings that managers need beside their folders, such
 	// as which version is the default; to be copied to the same place in the
-	// session's home. None of them is known to hold a secret.
+	// session's home, and to be there at their own, which shims name. None of
+	// them is known to hold a secret.
 	Files []Place
 	// Path is the host's PATH with what is not there inside taken out.
 	Path []string
@@ -40,7 +42,8 @@ type manager struct {
 	root  string   // under the home
 	take  []string // under root; "*" is the folder that PATH points into
 	files []string // under the home
-	when  string   // under the home: the folder that PATH must point into; "" is root
+	// when is folders under the home: PATH must point into one; none is root.
+	when []string
 }
 
 func managers() []manager {
@@ -48,46 +51,64 @@ func managers() []manager {
 		{root: ".nvm", take: []string{"versions"}},
 		{root: ".local/share/fnm", take: []string{"node-versions"}},
 		{root: ".fnm", take: []string{"node-versions"}},
-		{root: ".volta", take: []string{"bin", "tools"}},
+		// Without its layout file a shim sets out to move everything to a new one.
+		{root: ".volta", take: []string{"bin", "tools"}, files: []string{".volta/layout.v3", ".volta/layout.v4"}},
 		{root: ".pyenv", take: []string{"bin", "shims", "versions", "libexec"}, files: []string{".pyenv/version"}},
+		{root: ".nodenv", take: []string{"bin", "shims", "versions", "libexec"}, files: []string{".nodenv/version"}},
+		{root: ".goenv", take: []string{"bin", "shims", "versions", "libexec"}, files: []string{".goenv/version"}},
 		{root: ".rbenv", take: []string{"bin", "shims", "versions", "libexec"}, files: []string{".rbenv/version"}},
 		{root: ".cargo", take: []string{"bin"}},
-		{root: ".rustup", take: []string{"toolchains"}, files: []string{".rustup/settings.toml"}, when: ".cargo/bin"},
+		{root: ".rustup", take: []string{"toolchains"}, files: []string{".rustup/settings.toml"}, when: []string{".cargo/bin"}},
 		{root: "go", take: []string{"bin"}},
 		{root: "sdk", take: []string{"*"}},
 		{root: ".local/go", take: []string{"bin", "pkg", "src", "lib"}},
-		{root: ".local/share/mise", take: []string{"installs", "shims"}},
-		{root: ".asdf", take: []string{"bin", "shims", "installs", "plugins", "lib"}, files: []string{".tool-versions"}},
+		{root: ".local/share/mise", take: []string{"installs", "shims"}, files: []string{".tool-versions"}},
+		{root: ".local", take: []string{"bin"}, when: []string{".local/share/mise/shims"}}, // each shim is a link to mise in it
+		{root: ".asdf", take: []string{"bin", "shims", "installs", "plugins", "lib"}, files: []string{".tool-versions", ".asdfrc", ".asdf/defaults"}},
 		{root: ".bun", take: []string{"bin", "install/global"}},
 		{root: ".deno", take: []string{"bin"}},
 		{root: ".sdkman", take: []string{"candidates"}},
-		{root: ".local", take: []string{"bin", "lib"}, when: ".local/bin"},
-		{root: ".local/share/uv", take: []string{"python", "tools"}, when: ".local/bin"},
-		{root: ".local/share/pipx", take: []string{"venvs", "shared", "py"}, when: ".local/bin"},
-		{root: ".local/pipx", take: []string{"venvs", "shared"}, when: ".local/bin"},
+		{root: ".local", take: []string{"bin", "lib"}, when: []string{".local/bin"}},
+		{root: ".local/share/uv", take: []string{"python", "tools"}, when: []string{".local/bin", ".cargo/bin", ".local/share/uv"}},
+		{root: ".local/share/pipx", take: []string{"venvs", "shared", "py"}, when: []string{".local/bin"}},
+		{root: ".local/pipx", take: []string{"venvs", "shared"}, when: []string{".local/bin"}},
+		// Agents: what their own installers link to from ~/.local/bin, and npm's
+		// folder of an account that can't write to the system's.
+		{root: ".local/share/claude", take: []string{"versions"}, when: []string{".local/bin"}},
+		{root: ".opencode", take: []string{"bin"}},
+		{root: ".npm-global", take: []string{"bin", "lib"}},
 	}
 }
 
 // systemFolders are inside in any case.
 func systemFolders() []string { return []string{"/usr", "/bin", "/sbin", "/opt"} }
 
+// Search is where Toolchains looks.
+type Search struct {
+	Path []string // the entries of PATH, in order
+	// Links are folders beside PATH that programs are looked for in by links: of
+	// a venv in the repository to its interpreter, say.
+	Links []string
+	Given []Place // what goes in already, by the policy
+}
+
 // Toolchains finds the folders of known toolchain managers that PATH points
-// at. home is the user's home and path the entries of PATH in order. exists
+// at. home is the user's home. exists
 // tells whether something is there (links followed), resolve follows every
 // link of a path. A real path that is the home, above it or inside a
 // repository is refused: a start goes on without it, and shows it.
-func Toolchains(home string, path []string, exists func(string) bool, resolve func(string) (string, error)) Toolset {
-	f := finder{home: home, exists: exists, resolve: resolve}
+func Toolchains(home string, s Search, exists func(string) bool, resolve func(string) (string, error)) Toolset {
+	f := finder{home: home, exists: exists, resolve: resolve, given: s.Given}
 	f.homes = []string{home}
 	if real, err := resolve(home); err == nil && real != home {
 		f.homes = append(f.homes, real)
 	}
 	known := managers()
-	for _, entry := range path {
+	for _, entry := range slices.Concat(s.Path, s.Links) {
 		f.entry(entry, known)
 	}
 	f.set.Mounts = outermost(f.set.Mounts)
-	f.path(path)
+	f.path(s.Path)
 	return f.set
 }
 
@@ -97,6 +118,7 @@ type finder struct {
 	exists  func(string) bool
 	resolve func(string) (string, error)
 	set     Toolset
+	given   []Place
 	seen    map[string]bool
 }
 
@@ -134,7 +156,7 @@ func (f *finder) entry(entry string, known []manager) {
 			f.take(m, entry, real)
 		}
 	}
-	if owned {
+	if owned || f.isGiven(entry, real) {
 		return
 	}
 	if why := f.bad(real, ""); why != "" {
@@ -150,16 +172,26 @@ func (f *finder) entry(entry string, known []manager) {
 // name or by links, as those of fnm do.
 func (f *finder) points(entry, real string, m manager) bool {
 	when := m.when
-	if when == "" {
-		when = m.root
+	if len(when) == 0 {
+		when = []string{m.root}
 	}
-	for _, home := range f.homes {
-		if dir := path.Join(home, when); within(entry, dir) || within(real, dir) {
+	for _, w := range when {
+		for _, home := range f.homes {
+			if dir := path.Join(home, w); within(entry, dir) || within(real, dir) {
+				return true
+			}
+		}
+		root, err := f.resolve(path.Join(f.home, w))
+		if err == nil && within(real, root) && !f.holdsHome(root) {
 			return true
 		}
 	}
-	root, err := f.resolve(path.Join(f.home, when))
-	return err == nil && within(real, root) && !f.holdsHome(root)
+	return false
+}
+
+// isGiven tells whether the policy brings a folder in already.
+func (f *finder) isGiven(entry, real string) bool {
+	return slices.ContainsFunc(f.given, func(p Place) bool { return within(entry, p.Path) || within(real, p.Real) })
 }
 
 // take brings in the sub-folders of one manager.
@@ -260,7 +292,7 @@ func (f *finder) inside(entry, real string) string {
 	if withinAny(entry, systemFolders()) && withinAny(real, systemFolders()) {
 		return entry
 	}
-	for _, m := range f.set.Mounts {
+	for _, m := range slices.Concat(f.set.Mounts, f.given) {
 		if within(entry, m.Path) {
 			return entry
 		}

@@ -54,7 +54,10 @@ func TestToolchains(t *testing.T) {
 		name string
 		host tree
 		path []string
-		want Toolset
+
+		links []string
+		given []Place
+		want  Toolset
 	}{
 		{
 			name: "system folders only",
@@ -85,6 +88,15 @@ func TestToolchains(t *testing.T) {
 			want: Toolset{
 				Mounts: same("/h/u/.local/share/fnm/node-versions"),
 				Path:   []string{"/h/u/.local/share/fnm/node-versions/v20/installation/bin"},
+			},
+		},
+		{
+			name: "agents that brought their own installer",
+			host: tree{"/h/u/.local/bin/claude": "", "/h/u/.local/share/claude/versions/1": "", "/h/u/.claude/.credentials.json": "", "/h/u/.opencode/bin/opencode": "", "/h/u/.npm-global/bin/codex": "", "/h/u/.npm-global/lib/x": ""},
+			path: []string{"/h/u/.local/bin", "/h/u/.opencode/bin", "/h/u/.npm-global/bin"},
+			want: Toolset{
+				Mounts: same("/h/u/.local/bin", "/h/u/.local/share/claude/versions", "/h/u/.npm-global/bin", "/h/u/.npm-global/lib", "/h/u/.opencode/bin"),
+				Path:   []string{"/h/u/.local/bin", "/h/u/.opencode/bin", "/h/u/.npm-global/bin"},
 			},
 		},
 		{
@@ -164,6 +176,30 @@ func TestToolchains(t *testing.T) {
 			},
 		},
 		{
+			name:  "a venv's interpreter, of a manager that PATH does not point at",
+			host:  tree{"/h/u/.local/share/uv/python/cp312/bin/python3": "", "/h/u/.local/share/uv/credentials/t": "", "/usr/bin/ls": ""},
+			path:  []string{"/usr/bin"},
+			links: []string{"/h/u/.local/share/uv/python/cp312/bin", "/usr/bin"},
+			want:  Toolset{Mounts: same("/h/u/.local/share/uv/python"), Path: []string{"/usr/bin"}},
+		},
+		{
+			name: "mise's shims, with what they link to",
+			host: tree{"/h/u/.local/share/mise/shims/node": "/h/u/.local/bin/mise", "/h/u/.local/bin/mise": "", "/h/u/.local/bin/other": "", "/h/u/.local/share/mise/installs/node/x": "", "/h/u/.tool-versions": "", "/h/u/.config/mise/config.toml": ""},
+			path: []string{"/h/u/.local/share/mise/shims"},
+			want: Toolset{
+				Mounts: same("/h/u/.local/bin", "/h/u/.local/share/mise/installs", "/h/u/.local/share/mise/shims"),
+				Files:  same("/h/u/.tool-versions"),
+				Path:   []string{"/h/u/.local/share/mise/shims"},
+			},
+		},
+		{
+			name:  "what the policy brings in is neither offered nor lost from PATH",
+			host:  tree{"/h/u/miniconda3/bin/python": "", "/run/conda": "/h/u/miniconda3"},
+			path:  []string{"/run/conda/bin", "/h/u/miniconda3/bin"},
+			given: same("/h/u/miniconda3"),
+			want:  Toolset{Path: []string{"/h/u/miniconda3/bin"}},
+		},
+		{
 			name: "a name that only begins like a manager's",
 			host: tree{"/h/u/.cargo-old/bin/x": ""},
 			path: []string{"/h/u/.cargo-old/bin"},
@@ -172,7 +208,7 @@ func TestToolchains(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := Toolchains("/h/u", tt.path, tt.host.exists, tt.host.resolve)
+			got := Toolchains("/h/u", Search{Path: tt.path, Links: tt.links, Given: tt.given}, tt.host.exists, tt.host.resolve)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error("(-want +got)\n" + diff)
 			}
@@ -191,7 +227,7 @@ func TestToolchainsOnARealFolder(t *testing.T) {
 		}
 	}
 	exists := func(name string) bool { _, err := os.Stat(name); return err == nil }
-	got := Toolchains(home, []string{home + "/.bun/bin"}, exists, filepath.EvalSymlinks)
+	got := Toolchains(home, Search{Path: []string{home + "/.bun/bin"}}, exists, filepath.EvalSymlinks)
 	want := Toolset{Mounts: same(home+"/.bun/bin", home+"/.bun/install/global"), Path: []string{home + "/.bun/bin"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("(-want +got)\n" + diff)

@@ -15,8 +15,12 @@ type constraint struct {
 	date  bool
 	none  bool
 	half  bool // the word "half" stands for half of the RAM
+	cpus  bool // the words "all but one" stand for a number of processors
 	host  host
 }
+
+// allButOne is what limits.cpus may say instead of a number.
+const allButOne = "all but one"
 
 // set puts a TOML value into the Go value behind a pointer. An empty msg is
 // success; hint may be empty.
@@ -34,6 +38,10 @@ func (c constraint) set(at, value any) (msg, hint string) {
 		}
 		*at = b
 	case *int:
+		if c.cpus && value == allButOne {
+			*at = max(c.host.CPUs-1, 1)
+			return "", ""
+		}
 		n, msg := c.number(value, maxCount)
 		*at = int(n)
 		return msg, ""

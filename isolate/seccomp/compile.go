@@ -25,7 +25,18 @@ const x32Bit = 0x40000000
 // Compile makes the program for one machine. A row whose call the machine does
 // not have is left out; a row that is not understood is an error.
 func Compile(a Arch, rows []Row) ([]bpf.RawInstruction, error) {
-	prog := []bpf.Instruction{
+	return compile(a, rows, nativeOnly(a))
+}
+
+// CompileForeign lets the machine's other ABIs through. It is for showing what
+// their refusal is good for, in a sandbox that is thrown away.
+func CompileForeign(a Arch, rows []Row) ([]bpf.RawInstruction, error) {
+	return compile(a, rows, foreignToo(a))
+}
+
+// nativeOnly is the head of every program: it refuses what the rows can't judge.
+func nativeOnly(a Arch) []bpf.Instruction {
+	return []bpf.Instruction{
 		// Another ABI has other numbers for the same calls, so each rule below
 		// would be blind to it: 32-bit calls reach the kernel from a 64-bit
 		// program by int 0x80. Refused by an errno, so that the caller can say so.
@@ -38,12 +49,27 @@ func Compile(a Arch, rows []Row) ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: a.Highest, SkipTrue: 1},
 		bpf.RetConstant{Val: retErrno | eNOSYS},
 	}
+}
+
+func foreignToo(a Arch) []bpf.Instruction {
+	head := []bpf.Instruction{
+		bpf.LoadAbsolute{Off: offArch, Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: a.Audit, SkipTrue: 1},
+		bpf.RetConstant{Val: retAllow},
+		bpf.LoadAbsolute{Off: offNumber, Size: 4},
+	}
+	if a.X32 {
+		head = append(head, bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: x32Bit, SkipFalse: 1}, bpf.RetConstant{Val: retAllow})
+	}
+	return append(head, bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: a.Highest, SkipTrue: 1}, bpf.RetConstant{Val: retErrno | eNOSYS})
+}
+
+func compile(a Arch, rows []Row, head []bpf.Instruction) ([]bpf.RawInstruction, error) {
 	blocks, err := blocksOf(a, rows)
 	if err != nil {
 		return nil, err
 	}
-	prog = append(prog, search(blocks)...)
-	raw, err := bpf.Assemble(prog)
+	raw, err := bpf.Assemble(append(head, search(blocks)...))
 	if err != nil {
 		return nil, fmt.Errorf("seccomp: assemble: %w", err)
 	}

@@ -19,6 +19,11 @@ func load(t *testing.T, a Arch, rows []Row) kernel {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return machine(t, raw)
+}
+
+func machine(t *testing.T, raw []bpf.RawInstruction) kernel {
+	t.Helper()
 	prog, all := bpf.Disassemble(raw)
 	if !all {
 		t.Fatal("the program does not disassemble")

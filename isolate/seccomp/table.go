@@ -41,6 +41,15 @@ type Row struct {
 	When  []Cond
 	Errno uint16
 	Why   string
+	Group Group
+}
+
+// cond is a row that has conditions, before it belongs to a group.
+type cond struct {
+	Call  string
+	When  []Cond
+	Errno uint16
+	Why   string
 }
 
 func is(arg int, val uint32) Cond           { return Cond{arg, 0xffffffff, Equal, val} }
@@ -60,38 +69,57 @@ const (
 	sockTypeMask                       = 0xf
 )
 
-// Table is every refusal, in groups by reason.
+// Table is every refusal, in groups by reason. Of the rows of one call the first
+// that holds decides.
 func Table() []Row {
 	var t []Row
-	t = append(t, conditional()...)
-	t = append(t, always()...)
+	some := func(g Group, rows []cond) {
+		for _, r := range rows {
+			t = append(t, Row{Call: r.Call, When: r.When, Errno: r.Errno, Why: r.Why, Group: g})
+		}
+	}
+	all := func(g Group, errno uint16, why string, calls ...string) {
+		for _, c := range calls {
+			t = append(t, Row{Call: c, Errno: errno, Why: why, Group: g})
+		}
+	}
+	conditional(some)
+	always(all)
 	return t
 }
 
-func conditional() []Row {
-	return []Row{
+func conditional(group func(Group, []cond)) {
+	group(Terminals, []cond{
 		{"ioctl", []Cond{is(1, 0x5412)}, ePERM, "TIOCSTI types into a terminal (CVE-2017-5226)"},
 		{"ioctl", []Cond{is(1, 0x541c)}, ePERM, "TIOCLINUX pastes into a console"},
 		{"ioctl", []Cond{is(1, 0x5423)}, ePERM, "TIOCSETD loads a line discipline, a source of kernel faults"},
 		{"ioctl", []Cond{is(1, 0x541d)}, ePERM, "TIOCCONS takes over the console's output"},
-
+	})
+	group(Leases, []cond{
 		{"fcntl", []Cond{is(1, 1024)}, ePERM, "F_SETLEASE on a workspace file makes an open outside wait 45 s"},
 		{"fcntl", []Cond{is(1, 1026)}, ePERM, "F_NOTIFY is an old watch by signals; inotify serves"},
-
+	})
+	group(Namespaces, []cond{
 		{"clone", []Cond{anyOf(0, cloneNew)}, ePERM, "a new namespace opens kernel code that is else for root"},
 		{"unshare", []Cond{anyOf(0, cloneNew|cloneNewTime)}, ePERM, "as clone"},
 		{"clone3", nil, eNOSYS, "its flags are in memory; programs fall back to clone"},
-
+	})
+	group(Tracing, []cond{
 		{"prctl", []Cond{is(0, 35)}, ePERM, "PR_SET_MM rewrites what /proc shows of a process"},
 		{"prctl", []Cond{is(0, 0x59616d61)}, ePERM, "PR_SET_PTRACER lets others trace"},
+	})
+	group(Listeners, []cond{
 		{"seccomp", []Cond{anyOf(1, 8)}, ePERM, "NEW_LISTENER would answer calls in another's name"},
+	})
+	group(Personality, []cond{
 		{
 			"personality",
 			[]Cond{not(0, 0xffffffff), not(0, 0), not(0, 8), not(0, 0x20000), not(0, 0x20008), not(0, 0x40000)},
 			ePERM,
 			"READ_IMPLIES_EXEC and old ABIs weaken a process; asking, 32-bit uname and a fixed layout are common",
 		},
-
+	})
+	group(Families, []cond{
 		{
 			"socket",
 			[]Cond{not(0, afUnix), not(0, afInet), not(0, afInet6), not(0, afNetlink)},
@@ -108,6 +136,9 @@ func conditional() []Row {
 		{"socket", []Cond{is(0, afInet6), masked(1, sockTypeMask, sockRaw)}, ePERM, "raw packets"},
 		{"socket", []Cond{is(0, afInet), masked(1, sockTypeMask, sockPacket)}, ePERM, "raw packets, the old way"},
 		{"socket", []Cond{is(0, afInet6), masked(1, sockTypeMask, sockPacket)}, ePERM, "raw packets, the old way"},
+		{"socketpair", []Cond{not(0, afUnix)}, eAFNOSUPPORT, "only unix sockets come in pairs that a program needs"},
+	})
+	group(Protocols, []cond{
 		{
 			"socket",
 			[]Cond{is(0, afInet), not(2, 0), not(2, 6), not(2, 17), not(2, 1)},
@@ -115,52 +146,48 @@ func conditional() []Row {
 			"MPTCP, SCTP, DCCP and others pass rules made for TCP, and are rarely tested kernel code",
 		},
 		{"socket", []Cond{is(0, afInet6), not(2, 0), not(2, 6), not(2, 17), not(2, 58)}, ePROTONOSUPPORT, "as for inet"},
-		{"socketpair", []Cond{not(0, afUnix)}, eAFNOSUPPORT, "only unix sockets come in pairs that a program needs"},
+		{"setsockopt", []Cond{is(1, 6), is(2, 31)}, eNOPROTOOPT, "TCP_ULP attaches protocol modules"},
+	})
+	group(FastOpen, []cond{
 		{"sendto", []Cond{anyOf(3, fastOpen)}, ePERM, "Fast Open connects without connect"},
 		{"sendmsg", []Cond{anyOf(2, fastOpen)}, ePERM, "as sendto"},
 		{"sendmmsg", []Cond{anyOf(3, fastOpen)}, ePERM, "as sendto"},
 		{"setsockopt", []Cond{is(1, 6), is(2, 30)}, eNOPROTOOPT, "TCP_FASTOPEN_CONNECT: Fast Open by connect and write"},
-		{"setsockopt", []Cond{is(1, 6), is(2, 31)}, eNOPROTOOPT, "TCP_ULP attaches protocol modules"},
-
+	})
+	group(Nodes, []cond{
 		{"mknod", []Cond{masked(1, 0o170000, 0o020000)}, ePERM, "character devices"},
 		{"mknod", []Cond{masked(1, 0o170000, 0o060000)}, ePERM, "block devices"},
 		{"mknodat", []Cond{masked(2, 0o170000, 0o020000)}, ePERM, "character devices"},
 		{"mknodat", []Cond{masked(2, 0o170000, 0o060000)}, ePERM, "block devices"},
-
+	})
+	group(Segments, []cond{
 		// No counter outside sees a detached segment, and the sysctls that
 		// bound their sum belong to an id that a session has not. 4096 of these
 		// are 256 MiB. PostgreSQL asks for 56 bytes.
 		{"shmget", []Cond{above(1, 64<<10)}, eINVAL, "System V segments above 64 KiB escape the memory limit"},
-	}
+	})
 }
 
 // always is what is refused whatever its arguments.
-func always() []Row {
-	var t []Row
-	group := func(errno uint16, why string, calls ...string) {
-		for _, c := range calls {
-			t = append(t, Row{Call: c, Errno: errno, Why: why})
-		}
-	}
-	group(ePERM, "mounts are the sandbox's own, and its root stays",
+func always(group func(g Group, errno uint16, why string, calls ...string)) {
+	group(Mounts, ePERM, "mounts are the sandbox's own, and its root stays",
 		"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "open_tree_attr",
 		"move_mount", "mount_setattr", "swapon", "swapoff", "quotactl", "quotactl_fd", "acct")
-	group(eNOSYS, "new ways to list mounts and namespaces; programs read /proc", "statmount", "listmount", "listns")
-	group(ePERM, "another's namespace", "setns")
-	group(ePERM, "one process of the session can't take over another; debuggers are a policy of their own",
+	group(Listings, eNOSYS, "new ways to list mounts and namespaces; programs read /proc", "statmount", "listmount", "listns")
+	group(Namespaces, ePERM, "another's namespace", "setns")
+	group(Tracing, ePERM, "one process of the session can't take over another; debuggers are a policy of their own",
 		"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp", "process_madvise")
-	group(ePERM, "large, rarely needed kernel code with a history of faults",
+	group(Rare, ePERM, "large, rarely needed kernel code with a history of faults",
 		"bpf", "perf_event_open", "userfaultfd", "fanotify_init", "fanotify_mark", "lookup_dcookie", "uselib", "vhangup",
 		"lsm_set_self_attr", "remap_file_pages")
-	group(eNOSYS, "runs other calls where no filter looks; programs fall back", "io_uring_setup", "io_uring_enter", "io_uring_register")
-	group(eNOSYS, "its contexts are counted for the whole machine, so that one session could leave the host's databases none; programs fall back", "io_setup")
-	group(eNOSYS, "keyrings are shared by everything of one user", "add_key", "request_key", "keyctl")
-	group(eNOSYS, "memory that no account can see", "memfd_secret")
-	group(ePERM, "opens files by number, past every path rule", "open_by_handle_at", "name_to_handle_at")
-	group(ePERM, "the machine's own", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module",
+	group(IOUring, eNOSYS, "runs other calls where no filter looks; programs fall back", "io_uring_setup", "io_uring_enter", "io_uring_register")
+	group(AIO, eNOSYS, "its contexts are counted for the whole machine, so that one session could leave the host's databases none; programs fall back", "io_setup")
+	group(Keyrings, eNOSYS, "keyrings are shared by everything of one user", "add_key", "request_key", "keyctl")
+	group(SecretMemory, eNOSYS, "memory that no account can see", "memfd_secret")
+	group(Handles, ePERM, "opens files by number, past every path rule", "open_by_handle_at", "name_to_handle_at")
+	group(Machine, ePERM, "the machine's own", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module",
 		"query_module", "get_kernel_syms", "reboot", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "syslog",
 		"sethostname", "setdomainname", "iopl", "ioperm", "modify_ldt", "nfsservctl", "_sysctl", "sysfs", "ustat")
-	group(ePERM, "undoes the session's share of the processors", "sched_setaffinity")
-	group(ePERM, "memory placement across the machine", "mbind", "migrate_pages", "move_pages", "set_mempolicy", "set_mempolicy_home_node")
-	return t
+	group(Affinity, ePERM, "undoes the session's share of the processors", "sched_setaffinity")
+	group(Placement, ePERM, "memory placement across the machine", "mbind", "migrate_pages", "move_pages", "set_mempolicy", "set_mempolicy_home_node")
 }

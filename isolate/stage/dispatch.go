@@ -17,6 +17,8 @@ package stage
 import (
 	"os"
 	"runtime"
+
+	"fumehood/isolate/meter"
 )
 
 // The words after the program's name that make it a stage or a spawner.
@@ -35,13 +37,15 @@ func init() {
 
 func is(word string) bool { return len(os.Args) == 2 && os.Args[1] == word }
 
-// Dispatch returns at once, unless this process was started to be a stage or a
-// spawner: then it never returns. It has to be the first call of main.
+// Dispatch returns at once, unless this process was started to be a stage, a
+// spawner or a meter: then it never returns. It has to be the first call of main.
 func Dispatch() {
 	switch {
 	case is(argStage):
 		os.Exit(runStage())
 	case is(argSpawner):
 		os.Exit(runSpawner())
+	case is(meter.Arg):
+		os.Exit(meter.Run())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"fumehood/isolate/layer"
+	"fumehood/isolate/plan"
 )
 
 type capSet struct {
@@ -23,18 +24,22 @@ func noCaps() *capSet {
 // dropThread takes every capability from the calling thread, for good: also
 // from the bounding set, so that no exec brings one back.
 func dropThread() error {
-	if err := dropBounding(); err != nil {
+	if err := unless(plan.BoundingSet, dropBounding); err != nil {
 		return err
 	}
+	if err := unless(plan.Capabilities, dropHeld); err != nil {
+		return err
+	}
+	// Set-user-id programs give nothing, and an unprivileged filter is allowed.
+	return wrap(layer.Identity, "prctl PR_SET_NO_NEW_PRIVS", unless(plan.NoNewPrivs, func() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) }))
+}
+
+func dropHeld() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return at(layer.Identity, "prctl PR_CAP_AMBIENT_CLEAR_ALL", err)
 	}
 	none := noCaps()
-	if err := unix.Capset(&none.header, &none.data[0]); err != nil {
-		return at(layer.Identity, "capset", err)
-	}
-	// Set-user-id programs give nothing, and an unprivileged filter is allowed.
-	return wrap(layer.Identity, "prctl PR_SET_NO_NEW_PRIVS", unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	return wrap(layer.Identity, "capset", unix.Capset(&none.header, &none.data[0]))
 }
 
 // dropBounding asks the kernel up to which number it has capabilities.
@@ -61,6 +66,9 @@ func dropBounding() error {
 func dropAllThreads() error {
 	if err := dropThread(); err != nil {
 		return err
+	}
+	if leftOut == plan.Capabilities {
+		return nil
 	}
 	none := noCaps()
 	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&none.header)), uintptr(unsafe.Pointer(&none.data[0])), 0)

@@ -24,7 +24,7 @@ func limit(pid int, l plan.Limits) error {
 		}
 		return nil
 	}
-	if err := set("core", unix.RLIMIT_CORE, 0); err != nil {
+	if err := unless(plan.LimitCore, func() error { return set("core", unix.RLIMIT_CORE, 0) }); err != nil {
 		return err
 	}
 	if l.Processes > 0 {
@@ -38,7 +38,12 @@ func limit(pid int, l plan.Limits) error {
 		}
 	}
 	if l.OpenFiles > 0 {
-		return set("open files", unix.RLIMIT_NOFILE, l.OpenFiles)
+		if err := set("open files", unix.RLIMIT_NOFILE, l.OpenFiles); err != nil {
+			return err
+		}
+	}
+	if l.FileSize > 0 {
+		return set("file size", unix.RLIMIT_FSIZE, l.FileSize)
 	}
 	return nil
 }

@@ -17,6 +17,8 @@ import (
 const (
 	maxCopy = 4 << 20 // bytes of one file copied into the root
 	staging = ".fumehood"
+	// covering is the file that cover shows in a covered one's place.
+	covering = "fumehood/covered"
 
 	hintUserns = "this machine restricts mounts in user namespaces (AppArmor, or a container without that right); see \"fumehood doctor\""
 	hintProc   = "the /proc here is partly covered, as in a container: start the container with an unmasked /proc"
@@ -59,7 +61,7 @@ func mountRoot() error {
 	if err := unix.FsconfigCreate(fs); err != nil {
 		return err
 	}
-	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV)
+	mnt, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, less(unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV))
 	if err != nil {
 		return err
 	}
@@ -82,7 +84,9 @@ func enterRoot() error {
 	if err := unix.Chdir("/"); err != nil {
 		return at(layer.Namespaces, "enter /", err)
 	}
-	err := unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	err := unless(plan.ReadOnlyRoot, func() error {
+		return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	})
 	return wrap(layer.Namespaces, "make / read-only", err)
 }
 
@@ -94,6 +98,9 @@ func wrap(l layer.Name, op string, err error) error {
 }
 
 func do(s plan.Step) error {
+	if s.Host {
+		return bindHost(s)
+	}
 	switch s.Do {
 	case plan.Dir:
 		return mkdirs(s.Target, os.FileMode(s.Mode))
@@ -110,7 +117,9 @@ func do(s plan.Step) error {
 		return mountTmpfs(s)
 	case plan.Overlay:
 		return mountOverlay(s)
-	case plan.HomeView:
+	case plan.Cache:
+		return mountCache(s)
+	case plan.HomeView, plan.CacheView:
 		return mountHomeView(s)
 	case plan.Bind:
 		return mountBind(s)
@@ -118,20 +127,24 @@ func do(s plan.Step) error {
 		if err := makeFile(s.Target, 0o666, nil); err != nil {
 			return err
 		}
-		return mountTree(s.Source, 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
+		return mountTree(s.Source, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC)
 	case plan.Devpts:
 		if err := mkdirs(s.Target, 0o755); err != nil {
 			return err
 		}
-		return unix.Mount("devpts", s.Target, "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0600")
+		return unix.Mount("devpts", s.Target, "devpts", less[uintptr](unix.MS_NOSUID|unix.MS_NOEXEC), "newinstance,ptmxmode=0666,mode=0600")
 	case plan.Proc:
 		return mountProc(s)
 	case plan.ReadOnly:
-		return mountTree(s.Target, 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+		return mountTree(s.Target, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+	case plan.HostTree:
+		return bindHost(s)
 	case plan.Program:
 		return placeProgram(s)
 	case plan.Mask:
-		return mountTree("dev/null", 0, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+		return cover(s.Target)
+	case plan.Cover:
+		return mountTree(s.Source, s.Target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
 	}
 	return fmt.Errorf("step %q is not known", s.Do)
 }
@@ -223,6 +236,20 @@ func copyFile(s plan.Step) error {
 	return makeFile(s.Target, s.Mode|st.Mode&0o111, content[:read])
 }
 
+// cover hides a file behind an empty one that nobody may open: it has no mode
+// bits, Landlock grants nothing on it, and its mount is read-only. The null
+// device in its place can be opened for writing, and whoever tries whether the
+// real file can be then sees that it can.
+func cover(target string) error {
+	if !made[covering] {
+		if err := makeFile(covering, 0, nil); err != nil {
+			return err
+		}
+		made[covering] = true
+	}
+	return mountTree(covering, target, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC|unix.MOUNT_ATTR_RDONLY)
+}
+
 func mountTmpfs(s plan.Step) error {
 	if err := mkdirs(s.Target, 0o755); err != nil {
 		return err
@@ -231,7 +258,7 @@ func mountTmpfs(s plan.Step) error {
 	if s.Size > 0 {
 		opts += fmt.Sprintf(",size=%d,nr_inodes=%d", s.Size, s.Size/4096+1024)
 	}
-	return unix.Mount("tmpfs", s.Target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, opts)
+	return unix.Mount("tmpfs", s.Target, "tmpfs", less[uintptr](unix.MS_NOSUID|unix.MS_NODEV), opts)
 }
 
 // mountOverlay shows a host folder through an overlay that has lower layers
@@ -242,39 +269,17 @@ func mountOverlay(s plan.Step) error {
 		return err
 	}
 	lower := s.Source
-	switch {
-	case s.FD > 0:
-		// The kernel takes no lower layer from a mount that is in no namespace
-		// of ours, so it is attached for the moment.
-		if err := mkdirs(staging, 0o700); err != nil {
-			return err
-		}
-		if err := same(s.FD, s); err != nil {
-			return err
-		}
-		if err := unix.MoveMount(s.FD, "", unix.AT_FDCWD, staging, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-			return fmt.Errorf("move_mount: %w", err)
-		}
-		defer func() {
-			_ = unix.Unmount(staging, unix.MNT_DETACH) // checked by the next line: a mount point can't be removed
-			_ = unix.Rmdir(staging)                    // and from outside, by the mount table
-			delete(made, staging)
-		}()
-		lower = staging
-	case strings.ContainsAny(s.Source, ":,\\\"") || s.Ino != 0:
-		// A path can't be written in mount options when it has their separators;
-		// and one that was looked at before is held while it is compared.
-		fd, err := unix.Open(s.Source, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	// A path can't be written in mount options when it has their separators; and
+	// one that was looked at before is held while it is compared.
+	if s.FD > 0 || s.Ino != 0 || strings.ContainsAny(s.Source, ":,\\\"") {
+		path, letGo, err := reach(s, staging)
 		if err != nil {
 			return err
 		}
-		defer unix.Close(fd)
-		if err := same(fd, s); err != nil {
-			return err
-		}
-		lower = fmt.Sprintf("/proc/self/fd/%d", fd)
+		defer letGo()
+		lower = path
 	}
-	err := unix.Mount("overlay", s.Target, "overlay", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV, "lowerdir="+lower+":"+plan.Empty)
+	err := unix.Mount("overlay", s.Target, "overlay", less[uintptr](unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV), "lowerdir="+lower+":"+plan.Empty)
 	if err == unix.EINVAL {
 		return &layer.Error{
 			Layer: layer.Namespaces, Op: fmt.Sprintf("mount %q as overlay", s.Source), Err: err,
@@ -300,7 +305,11 @@ func mountChecked(s plan.Step, attrs uint64) error {
 		}
 		return attach(s.FD, s.Target, attrs)
 	}
-	fd, err := unix.OpenTree(unix.AT_FDCWD, s.Source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC)
+	if leftOut == plan.OwnProc {
+		flags |= unix.AT_RECURSIVE // the host's /proc may have mounts below it, which can't be uncovered
+	}
+	fd, err := unix.OpenTree(unix.AT_FDCWD, s.Source, flags)
 	if err != nil {
 		return fmt.Errorf("open_tree %q: %w", s.Source, err)
 	}
@@ -312,8 +321,8 @@ func mountChecked(s plan.Step, attrs uint64) error {
 }
 
 // mountTree binds something that is not looked at before.
-func mountTree(source string, fd int, target string, attrs uint64) error {
-	return mountChecked(plan.Step{Source: source, FD: fd, Target: target}, attrs)
+func mountTree(source, target string, attrs uint64) error {
+	return mountChecked(plan.Step{Source: source, Target: target}, attrs)
 }
 
 func attach(tree int, target string, attrs uint64) error {
@@ -326,7 +335,7 @@ func attach(tree int, target string, attrs uint64) error {
 // restrict sets the attributes of a tree that is attached: tree itself is then
 // the mount in our namespace.
 func restrict(tree int, attrs uint64) error {
-	err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: attrs, Propagation: unix.MS_PRIVATE})
+	err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: less(attrs), Propagation: unix.MS_PRIVATE})
 	if err != nil {
 		return fmt.Errorf("mount_setattr: %w", err)
 	}
@@ -387,15 +396,24 @@ func mountProc(s plan.Step) error {
 	if err := mkdirs(s.Target, 0o555); err != nil {
 		return err
 	}
-	if err := unix.Mount("proc", s.Target, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+	if err := unix.Mount("proc", s.Target, "proc", less[uintptr](unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC), ""); err != nil {
 		return &layer.Error{Layer: layer.Namespaces, Op: "mount proc", Err: err, Hint: hintProc}
 	}
-	// No user namespace below this one, before /proc/sys becomes read-only. The
-	// filter refuses to make one; this holds should the filter have a hole.
-	if err := writeFile(s.Target+"/sys/user/max_user_namespaces", "0"); err != nil {
+	return setSysctls(s.Target + "/sys")
+}
+
+// setSysctls is for what belongs to the session's own user namespace, before
+// /proc/sys becomes read-only.
+func setSysctls(sys string) error {
+	// No user namespace below this one. The filter refuses to make one; this
+	// holds should the filter have a hole.
+	if err := unless(plan.NestedUserNS, func() error { return writeFile(sys+"/user/max_user_namespaces", "0") }); err != nil {
 		return fmt.Errorf("write user.max_user_namespaces: %w", err)
 	}
-	return shareWatches(s.Target + "/sys")
+	if err := unless(plan.NetNS, func() error { return shortQueues(sys) }); err != nil {
+		return err
+	}
+	return unless(plan.WatchShare, func() error { return shareWatches(sys) })
 }
 
 // shareWatches bounds what the session may take of the account's inotify
@@ -406,23 +424,35 @@ func shareWatches(sys string) error {
 		of, to string
 		least  int // what a build with a watcher or two needs
 	}{
-		{"/fs/inotify/max_user_instances", "/user/max_inotify_instances", 16},
+		{"/fs/inotify/max_user_instances", "/user/max_inotify_instances", leastInstances},
 		{"/fs/inotify/max_user_watches", "/user/max_inotify_watches", 4096},
 	} {
-		text, err := os.ReadFile(sys + w.of)
+		all, err := readNumber(sys + w.of)
 		if errors.Is(err, os.ErrNotExist) {
 			continue // a kernel without inotify
 		}
 		if err != nil {
 			return err
 		}
-		all, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", w.of, err)
-		}
-		if err := writeFile(sys+w.to, strconv.Itoa(max(w.least, all/4))); err != nil {
+		if err := writeFile(sys+w.to, strconv.Itoa(shareOf(all, w.least))); err != nil {
 			return fmt.Errorf("write %s: %w", w.to, err)
 		}
 	}
 	return nil
+}
+
+const leastInstances = 16 // of inotify
+
+func shareOf(all, least int) int { return max(least, all/4) }
+
+func readNumber(path string) (int, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return 0, fmt.Errorf("read %s: %w", path, err)
+	}
+	return n, nil
 }

@@ -43,7 +43,11 @@ func placeProgram(s plan.Step) error {
 	if err := unix.MoveMount(tree, "", unix.AT_FDCWD, s.Target, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return copyProgram(s.Target)
 	}
-	return restrict(tree, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_RDONLY)
+	attrs := uint64(unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV | unix.MOUNT_ATTR_RDONLY)
+	if leftOut == plan.OwnProgram {
+		attrs &^= unix.MOUNT_ATTR_RDONLY
+	}
+	return restrict(tree, attrs)
 }
 
 // copyProgram fills the file target of the new root, which ends read-only too.

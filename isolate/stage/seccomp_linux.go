@@ -3,12 +3,14 @@ package stage
 import (
 	"fmt"
 	"runtime"
+	"syscall"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
 	"fumehood/isolate/layer"
+	"fumehood/isolate/plan"
 	"fumehood/isolate/seccomp"
 )
 
@@ -18,8 +20,18 @@ type filter struct {
 	prog unix.SockFprog
 }
 
-func compileFilter() (*filter, error) {
-	raw, err := seccomp.Compile(seccomp.Native(), seccomp.Table())
+// compileFilter gives nil when the filter itself is left out.
+func compileFilter(p *plan.Plan) (*filter, error) {
+	compile, table := seccomp.Compile, seccomp.Table()
+	switch {
+	case p.Omit == plan.Filter:
+		return nil, nil
+	case p.Omit == plan.ForeignABIs:
+		compile = seccomp.CompileForeign
+	case p.Omit == plan.FilterGroup:
+		table = seccomp.TableWithout(seccomp.Group(p.Group))
+	}
+	raw, err := compile(seccomp.Native(), table)
 	if err != nil {
 		return nil, at(layer.Seccomp, "compile", err)
 	}
@@ -38,6 +50,9 @@ const (
 
 // load puts the filter in force on the calling thread alone.
 func (f *filter) load() error {
+	if f == nil {
+		return nil
+	}
 	_, _, e := unix.RawSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, 0, uintptr(unsafe.Pointer(&f.prog)))
 	runtime.KeepAlive(f)
 	return wrap(layer.Seccomp, "set_mode_filter", errno(e))
@@ -47,6 +62,10 @@ func (f *filter) load() error {
 // and no_new_privs with it. The kernel refuses as long as one thread has
 // another filter: the spawner's parent, which may still be about to end.
 func filterAllThreads(f *filter) error {
+	if f == nil {
+		_, _, e := syscall.AllThreadsSyscall6(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0)
+		return wrap(layer.Identity, "prctl PR_SET_NO_NEW_PRIVS on all threads", errno(e))
+	}
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		tid, _, e := unix.RawSyscall(unix.SYS_SECCOMP, seccompSetModeFilter, seccompTSync, uintptr(unsafe.Pointer(&f.prog)))

@@ -34,6 +34,7 @@ func runSpawner() int {
 	if err != nil {
 		return exitRefused
 	}
+	knock(nonce)
 	s := &spawner{conn: conn, children: map[uint64]int{}}
 	if err := conn.Send(plan.FromSpawner{Canary: canary(nonce)}); err != nil {
 		return exitRefused
@@ -62,7 +63,24 @@ func canary(nonce string) *plan.CanaryTold {
 		_ = unix.Close(fd) // written nothing
 		return 0
 	}
-	return &plan.CanaryTold{Allowed: try(plan.CanaryAllowed), Denied: try(plan.CanaryDenied)}
+	return &plan.CanaryTold{Allowed: try(plan.CanaryAllowed), Denied: try(plan.CanaryDenied), Wait: int(canWait())}
+}
+
+// canWait says whether a command could be waited for. A kernel or a container's
+// filter without these calls would show only when the first command runs.
+func canWait() syscall.Errno {
+	var e syscall.Errno
+	fd, err := unix.PidfdOpen(os.Getpid(), unix.PIDFD_NONBLOCK)
+	if errors.As(err, &e) {
+		return e
+	}
+	defer unix.Close(fd)
+	// No process is its own child: that answer says that it was understood.
+	err = unix.Waitid(unix.P_PIDFD, fd, nil, unix.WEXITED|unix.WNOHANG|unix.WNOWAIT, nil)
+	if errors.As(err, &e) && e != unix.ECHILD {
+		return e
+	}
+	return 0
 }
 
 // warmUp makes the threads that the spawner may ever need. When commands have

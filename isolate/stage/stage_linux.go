@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,17 +50,24 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if err != nil {
 		return nil, at(layer.Namespaces, "read plan", err)
 	}
+	leftOut = p.Omit
 	// An open descriptor passes every wall: none goes on to the spawner.
-	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if err := unless(plan.Descriptors, func() error { return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) }); err != nil {
 		return nil, at(layer.Identity, "close_range", err)
 	}
 
-	if err := defaultSignals(); err != nil {
+	if err := unless(plan.Signals, defaultSignals); err != nil {
 		return nil, at(layer.Identity, "rt_sigaction", err)
 	}
 
-	// Namespaces: the starter made them. Their content is made here, and while
+	// Namespaces: the starter made them, but for one whose place was not known
+	// before PID 1 was there to be put in it. Their content is made here, and while
 	// the host's root is still there to take things from.
+	if msg.Regroup {
+		if err := unless(plan.CgroupNS, regroup); err != nil {
+			return nil, at(layer.Namespaces, "unshare the cgroup namespace", err)
+		}
+	}
 	if err := buildRoot(p); err != nil {
 		return nil, err
 	}
@@ -76,9 +84,17 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if err != nil {
 		return nil, err
 	}
-	filter, err := compileFilter()
+	filter, err := compileFilter(p)
 	if err != nil {
 		return nil, err
+	}
+	outside, err := listenOutside(p.Nonce)
+	if err != nil {
+		return nil, at(layer.Landlock, "listen for the canary", err)
+	}
+	sockets, err := openEgress(p.Egress)
+	if err != nil {
+		return nil, at(layer.Namespaces, "open the egress proxy's sockets", err)
 	}
 	spawner, err := startSpawner(ruleset, filter, p.Nonce)
 	if err != nil {
@@ -92,12 +108,18 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 	if err := limit(spawner, p.Limits); err != nil {
 		return nil, err
 	}
-	if err := ctl.Send(plan.FromStage{Spawner: spawner}); err != nil {
+	handed := append([]int{outside}, sockets...)
+	if err := ctl.Send(plan.FromStage{Spawner: spawner}, handed...); err != nil {
 		return nil, at(layer.Landlock, "report spawner", err)
+	}
+	for _, fd := range handed { // the starter has its own
+		if err := unix.Close(fd); err != nil {
+			return nil, at(layer.Landlock, "close a socket that was handed out", err)
+		}
 	}
 
 	// This has no place in the order, so it is done while the spawner gets going.
-	if err := closeOthers(); err != nil {
+	if err := unless(plan.Descriptors, closeOthers); err != nil {
 		return nil, at(layer.Identity, "close inherited descriptors", err)
 	}
 
@@ -108,22 +130,25 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 		return nil, at(layer.Landlock, "wait for the canary to be seen", errors.Join(err, errors.New("the starter did not go on")))
 	}
 	// No command has run yet, and from here on the canary is out of reach.
-	if err := unix.Unmount(plan.Canary, unix.MNT_DETACH); err != nil {
+	if err := unless(plan.HiddenCanary, func() error { return unix.Unmount(plan.Canary, unix.MNT_DETACH) }); err != nil {
 		return nil, at(layer.Landlock, "umount "+plan.Canary, err)
 	}
-	if err := hideProgram(); err != nil {
+	if err := unless(plan.HiddenProgram, hideProgram); err != nil {
 		return nil, err
 	}
 
-	// Unmounting was the last act that needed a capability.
-	if err := dropAllThreads(); err != nil {
-		return nil, err
+	// Unmounting was the last act that needed a capability. The filter last:
+	// each call after it has to be one that is allowed.
+	last := []func() error{dropAllThreads, func() error { return filterAllThreads(filter) }}
+	if leftOut == plan.NoNewPrivs {
+		slices.Reverse(last) // without it the kernel takes a filter only from who has a capability
 	}
-	// The filter last: each call after it has to be one that is allowed.
-	if err := filterAllThreads(filter); err != nil {
-		return nil, err
+	for _, do := range last {
+		if err := do(); err != nil {
+			return nil, err
+		}
 	}
-	if err := ctl.Send(plan.FromStage{Locked: true}); err != nil {
+	if err := ctl.Send(plan.FromStage{Locked: true, Reached: reached(p)}); err != nil {
 		return nil, at(layer.Seccomp, "report", err)
 	}
 	return &first{ctl: ctl, spawner: spawner}, nil
@@ -131,20 +156,20 @@ func closeWalls(ctl *wire.Conn) (*first, error) {
 
 // settle is what remains to be set in the new namespaces.
 func settle(hostname string) error {
-	if err := unix.Sethostname([]byte(hostname)); err != nil {
+	if err := unless(plan.UTSNS, func() error { return unix.Sethostname([]byte(hostname)) }); err != nil {
 		return at(layer.Namespaces, "sethostname", err)
 	}
-	if err := loopbackUp(); err != nil {
+	if err := unless(plan.NetNS, loopbackUp); err != nil {
 		return at(layer.Namespaces, "bring loopback up", err)
 	}
 	// The sandbox is what the kernel should end first when memory is short.
 	// The descriptor is of the new /proc, which the spawner may only read.
-	if err := writeFile("/proc/self/oom_score_adj", "900"); err != nil {
+	if err := unless(plan.OOMScore, func() error { return writeFile("/proc/self/oom_score_adj", plan.OOMScoreAdj) }); err != nil {
 		return at(layer.Limits, "write /proc/self/oom_score_adj", err)
 	}
 	// Others of the session must not read or trace PID 1, nor see its
 	// environment; it has none, but for what the runtime keeps in memory.
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+	if err := unless(plan.Undumpable, func() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }); err != nil {
 		return at(layer.Identity, "prctl PR_SET_DUMPABLE", err)
 	}
 	return nil
@@ -164,11 +189,7 @@ func at(l layer.Name, op string, err error) error {
 // ignored across each exec, in the agent too. What remains is for the runtime.
 func defaultSignals() error {
 	// Kept while the runtime handles them; one that it found ignored, it leaves so.
-	keep := map[unix.Signal]bool{
-		unix.SIGSEGV: true, unix.SIGBUS: true, unix.SIGFPE: true, // faults
-		unix.SIGURG: true, unix.SIGPROF: true, // preemption
-		32: true, 33: true, 34: true, // calls on all threads
-	}
+	keep := plan.SignalsKept()
 	const ignored = 1                                                // SIG_IGN
 	var action, old struct{ handler, flags, restorer, mask uintptr } // all zero: the default
 	for sig := unix.Signal(1); sig <= 64; sig++ {
@@ -178,7 +199,7 @@ func defaultSignals() error {
 		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0); e != 0 {
 			return fmt.Errorf("signal %d: %w", sig, e)
 		}
-		if keep[sig] && old.handler != ignored {
+		if keep&(1<<(sig-1)) != 0 && old.handler != ignored {
 			continue
 		}
 		if _, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0); e != 0 {

@@ -30,14 +30,14 @@ func enterDomain(rules ruleset, f *filter, nonce string) (int, error) {
 	if err != nil {
 		return 0, at(layer.Identity, "open /dev/null", err)
 	}
-	if err := dropThread(); err != nil {
-		return 0, err
+	order := []func() error{dropThread, rules.enforce, f.load}
+	if leftOut == plan.NoNewPrivs {
+		order = []func() error{rules.enforce, f.load, dropThread} // as in closeWalls
 	}
-	if err := rules.enforce(); err != nil {
-		return 0, err
-	}
-	if err := f.load(); err != nil {
-		return 0, err
+	for _, do := range order {
+		if err := do(); err != nil {
+			return 0, err
+		}
 	}
 	pid, err := syscall.ForkExec(plan.Spawner, []string{"fumehood", argSpawner}, &syscall.ProcAttr{
 		Dir: "/",

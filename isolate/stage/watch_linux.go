@@ -49,6 +49,9 @@ func (s *first) watch() int {
 				return s.killAll()
 			}
 		case <-tick.C:
+			if leftOut == plan.WatchStarter {
+				continue
+			}
 			stopped := starterStopped()
 			// Twice in a row: a starter that is being traced stops for moments.
 			if stopped && suspect || time.Since(beat) > beatsMissing {

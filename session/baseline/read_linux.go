@@ -72,7 +72,7 @@ func (r *fileReader) candidate(c *candidate) error {
 		r.t.leave(c.path, "its set-uid or set-gid bit never returns; the rest of the change does", 0)
 	}
 	r.t.mu.Lock()
-	r.t.changes = append(r.t.changes, diffreview.Change{Path: c.path, Old: old, New: now})
+	r.t.changes = append(r.t.changes, diffreview.Change{Path: c.path, Old: old, New: now, Ignored: c.ignored})
 	r.t.mu.Unlock()
 	return nil
 }
@@ -329,6 +329,9 @@ func (r *fileReader) keepOld(base *Entry) (diffreview.Blob, error) {
 	}
 	if base.Size > r.t.opts.MaxFile {
 		return "", errTooLarge
+	}
+	if b, ok := r.t.kept[base.Path]; ok && r.objects.Blobs.has(b, base.Size) {
+		return b, nil
 	}
 	data, err := r.objects.Read(base.Ref, base.Size)
 	if err != nil {

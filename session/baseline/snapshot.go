@@ -30,6 +30,9 @@ type Snapshot struct {
 	// NewlyIgnored are added paths that ignore rules written inside would
 	// hide, though the baseline's do not. They are in Changes all the same.
 	NewlyIgnored []string
+	// Asked are the pathspecs by which changes under ignored paths were brought
+	// in: these are in Changes, and not in Ignored.
+	Asked []string
 
 	changes []diffreview.Change
 	blobs   *Blobs
@@ -59,12 +62,14 @@ type savedSnapshot struct {
 	Ignored      savedIgnored   `json:"ignored"`
 	LeftOut      []savedLeftOut `json:"left_out"`
 	NewlyIgnored [][]byte       `json:"newly_ignored"`
+	Asked        [][]byte       `json:"asked,omitempty"`
 }
 
 type savedChange struct {
-	Path []byte     `json:"path"`
-	Old  savedEntry `json:"old"`
-	New  savedEntry `json:"new"`
+	Path    []byte     `json:"path"`
+	Old     savedEntry `json:"old"`
+	New     savedEntry `json:"new"`
+	Ignored bool       `json:"ignored,omitempty"`
 }
 
 type savedEntry struct {
@@ -96,10 +101,10 @@ func (s *Snapshot) save(d Dirs) error {
 	out := savedSnapshot{
 		Version: snapshotVersion, At: s.At,
 		Ignored:      savedIgnored{Count: s.Ignored.Count, Paths: bytesOf(s.Ignored.Paths), Truncated: s.Ignored.Truncated},
-		NewlyIgnored: bytesOf(s.NewlyIgnored),
+		NewlyIgnored: bytesOf(s.NewlyIgnored), Asked: bytesOf(s.Asked),
 	}
 	for _, c := range s.changes {
-		out.Changes = append(out.Changes, savedChange{[]byte(c.Path), saveEntry(c.Old), saveEntry(c.New)})
+		out.Changes = append(out.Changes, savedChange{[]byte(c.Path), saveEntry(c.Old), saveEntry(c.New), c.Ignored})
 	}
 	for _, l := range s.LeftOut {
 		out.LeftOut = append(out.LeftOut, savedLeftOut{[]byte(l.Path), l.Reason, l.Size})
@@ -139,10 +144,10 @@ func Open(d Dirs) (*Snapshot, error) {
 	s := &Snapshot{
 		At: in.At, blobs: NewBlobs(d.BlobsDir()),
 		Ignored:      diffreview.IgnoredChanges{Count: in.Ignored.Count, Paths: stringsOf(in.Ignored.Paths), Truncated: in.Ignored.Truncated},
-		NewlyIgnored: stringsOf(in.NewlyIgnored),
+		NewlyIgnored: stringsOf(in.NewlyIgnored), Asked: stringsOf(in.Asked),
 	}
 	for _, c := range in.Changes {
-		s.changes = append(s.changes, diffreview.Change{Path: string(c.Path), Old: loadEntry(c.Old), New: loadEntry(c.New)})
+		s.changes = append(s.changes, diffreview.Change{Path: string(c.Path), Old: loadEntry(c.Old), New: loadEntry(c.New), Ignored: c.Ignored})
 	}
 	for _, l := range in.LeftOut {
 		s.LeftOut = append(s.LeftOut, diffreview.LeftOut{Path: string(l.Path), Reason: l.Reason, Size: l.Size})

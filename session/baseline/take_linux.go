@@ -23,8 +23,10 @@ type Options struct {
 	MaxTotal int64          // bytes of all changed files; 4 GiB
 	MaxFiles int            // changed paths; 200,000
 	// Ignored says which of the paths that the baseline's rules ignore are
-	// brought into the change set after all; nil is none.
+	// brought into the change set after all; nil is none. Asked is what a person
+	// wrote for it, kept with the snapshot.
 	Ignored func(path string) bool
+	Asked   []string
 	Now     func() time.Time // time.Now
 }
 
@@ -70,7 +72,7 @@ func Take(ctx context.Context, d Dirs, m *Manifest, opts Options) (*Snapshot, er
 	t := &taker{
 		ctx: ctx, m: m, opts: opts, root: root, trusted: trusted,
 		ignore: m.Rules.Compile(), seen: make([]bool, len(m.Entries)),
-		objects: NewObjects(d),
+		objects: NewObjects(d), kept: keptBefore(d),
 	}
 	defer t.objects.Close()
 	walked, err := root.Walk(ctx, opts.Walk, t.visit)
@@ -96,6 +98,23 @@ func Take(ctx context.Context, d Dirs, m *Manifest, opts Options) (*Snapshot, er
 	return s, nil
 }
 
+// keptBefore gives the old sides of the snapshot before, by path: the baseline is
+// recorded once, so they are still the same. Nil when there is none to read; then
+// all are fetched again.
+func keptBefore(d Dirs) map[string]diffreview.Blob {
+	s, err := Open(d)
+	if err != nil {
+		return nil
+	}
+	out := make(map[string]diffreview.Blob, len(s.changes))
+	for _, c := range s.changes {
+		if c.Old.Blob != "" {
+			out[c.Path] = c.Old.Blob
+		}
+	}
+	return out
+}
+
 // StatTrusted says whether an unchanged stat means unchanged bytes there. On
 // other file systems (tmpfs, overlays, FUSE) a shared mapping, or whoever
 // serves it, changes bytes and leaves every time as it was.
@@ -115,7 +134,9 @@ func StatTrusted(root *beneath.Dir) (bool, error) {
 type candidate struct {
 	path  string
 	entry int // in the manifest, or -1: added
-	info  beneath.Info
+	// ignored by the baseline's rules, and asked for.
+	ignored bool
+	info    beneath.Info
 }
 
 type taker struct {
@@ -127,6 +148,7 @@ type taker struct {
 	ignore  *Ignore
 	seen    []bool // by manifest index; each written by one visitor only
 	objects *Objects
+	kept    map[string]diffreview.Blob // the old sides that the snapshot before this one kept
 
 	mu         sync.Mutex
 	candidates []candidate
@@ -190,12 +212,13 @@ func (t *taker) known(at int, e *beneath.Entry) {
 		return
 	}
 	t.mu.Lock()
-	t.candidates = append(t.candidates, candidate{b.Path, at, e.Info})
+	t.candidates = append(t.candidates, candidate{path: b.Path, entry: at, info: e.Info, ignored: b.Ignored})
 	t.mu.Unlock()
 }
 
 func (t *taker) added(path string, e *beneath.Entry, dirIgnored bool) {
-	if dirIgnored || t.ignore.Path(path, false) {
+	ignored := dirIgnored || t.ignore.Path(path, false)
+	if ignored {
 		if t.opts.Ignored == nil || !t.opts.Ignored(path) {
 			t.countIgnored(path)
 			return
@@ -206,7 +229,7 @@ func (t *taker) added(path string, e *beneath.Entry, dirIgnored bool) {
 		return
 	}
 	t.mu.Lock()
-	t.candidates = append(t.candidates, candidate{path, -1, e.Info})
+	t.candidates = append(t.candidates, candidate{path: path, entry: -1, info: e.Info, ignored: ignored})
 	t.mu.Unlock()
 }
 
@@ -251,7 +274,7 @@ func (t *taker) missing() error {
 				t.countIgnored(b.Path)
 				continue
 			}
-			t.candidates = append(t.candidates, candidate{b.Path, i, beneath.Info{}})
+			t.candidates = append(t.candidates, candidate{path: b.Path, entry: i, ignored: b.Ignored})
 		case err != nil:
 			t.leave(b.Path, "not compared: "+beneath.Reason(err), b.Size)
 		case !t.same(b, &info):
@@ -307,7 +330,7 @@ feed:
 const readers = 2
 
 func (t *taker) finish() (*Snapshot, error) {
-	s := &Snapshot{At: t.opts.Now().UTC(), blobs: t.objects.Blobs, changes: t.changes, LeftOut: t.left}
+	s := &Snapshot{At: t.opts.Now().UTC(), Asked: t.opts.Asked, blobs: t.objects.Blobs, changes: t.changes, LeftOut: t.left}
 	slices.SortFunc(s.changes, byPath)
 	slices.SortFunc(s.LeftOut, func(a, b diffreview.LeftOut) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))

@@ -50,6 +50,9 @@ func (d Dir) AppendEvent(now time.Time, kind, text string, fields map[string]any
 	if err != nil {
 		return fmt.Errorf("read the session's tenant: %w", err)
 	}
+	if fields, err = fit(fields); err != nil {
+		return fmt.Errorf("encode event: %w", err)
+	}
 	sum := sha256.Sum256(last)
 	b, err := json.Marshal(Event{Time: now.UTC(), Tenant: string(tenant), Kind: kind, Text: text, Fields: fields, Prev: hex.EncodeToString(sum[:])})
 	if err != nil {

@@ -29,11 +29,19 @@ func (d Dir) LeftOut() string   { return filepath.Join(string(d), "left_out.json
 func (d Dir) Store() string     { return filepath.Join(string(d), "store") }
 func (d Dir) Workspace() string { return filepath.Join(string(d), "workspace") }
 func (d Dir) Home() string      { return filepath.Join(string(d), "home") }
+
+// Caches is where the layers of caches lie, and Cache one of them.
+func (d Dir) Caches() string { return filepath.Join(string(d), "cache") }
+
+// Cache is the layer of one.
+func (d Dir) Cache(name string) string { return filepath.Join(d.Caches(), name) }
+
 func (d Dir) Canary() string    { return filepath.Join(string(d), "canary") }
 func (d Dir) Events() string    { return filepath.Join(string(d), "events.jsonl") }
 func (d Dir) Output() string    { return filepath.Join(string(d), "output") }
 func (d Dir) Result() string    { return filepath.Join(string(d), "result.json") }
 func (d Dir) Decisions() string { return filepath.Join(string(d), "decisions.json") }
+func (d Dir) Message() string   { return filepath.Join(string(d), "message.json") } // kept for the agent
 func (d Dir) Journal() string   { return filepath.Join(string(d), "journal") }
 func (d Dir) Log() string       { return filepath.Join(string(d), "supervisor.log") }
 func (d Dir) Frame() string     { return filepath.Join(string(d), "last_frame.json") }

@@ -11,6 +11,7 @@ import (
 	"fumehood/diffreview"
 	"fumehood/internal/atomicfile"
 	"fumehood/isolate"
+	"fumehood/session/agent"
 	"fumehood/session/wire"
 )
 
@@ -38,6 +39,7 @@ type Record struct {
 	Bytes        int64  `json:"bytes"`
 	PolicyName   string `json:"policy"`
 	PolicyHash   string `json:"policy_hash"`
+	PolicyBase   string `json:"policy_base,omitempty"` // what it was before entries were added in the session
 	Agent        string `json:"agent"`
 	UID          int    `json:"uid"` // host ids that the processes run as
 	GID          int    `json:"gid"`
@@ -57,7 +59,9 @@ type Record struct {
 	Runs      int         `json:"runs"`
 	LastLine  string      `json:"last_line,omitempty"` // of the terminal, cleaned
 	Notes     []string    `json:"notes,omitempty"`     // what a person should know of the copy
+	Mark      string      `json:"mark,omitempty"`      // at the end of its placeholders, the same after a resume
 	Untracked []string    `json:"untracked,omitempty"` // paths that went in and are in no commit and no index
+	TryOf     string      `json:"try_of,omitempty"`    // the session whose approved changes this is a try of
 }
 
 // LoadRecord reads session.json. A record of another version or one that is
@@ -92,6 +96,15 @@ type Start struct {
 	RunTime  time.Duration   `json:"run_time"`
 	HostHome string          `json:"host_home"` // absent inside
 	ReadOnly []isolate.Mount `json:"read_only"`
+	Waits    *agent.Waits    `json:"waits,omitempty"` // how its agent tells that it waits
+	Send     *agent.Send     `json:"send,omitempty"`  // how a message is handed to it
+	Caches   []Cache         `json:"caches,omitempty"`
+}
+
+// Cache is a host folder that can be written inside, in the session's own layer.
+type Cache struct {
+	Name string `json:"name"` // of the layer's folder
+	isolate.Mount
 }
 
 // LoadStart reads start.json.

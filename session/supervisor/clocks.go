@@ -5,27 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"fumehood/isolate"
-	"fumehood/isolate/policy"
 	"fumehood/session/wire"
 )
 
-// Sampling of the tree's memory. While something inside uses the processor
-// the tree is looked at every busyEvery; once two looks in a row saw no
-// processor time used, every idleEvery, so that a session at rest costs
-// nothing. RLIMIT_DATA, which the kernel enforces, bounds each process meanwhile.
-const (
-	busyEvery = 250 * time.Millisecond
-	idleEvery = 2 * time.Second
-)
-
 // startClocks arms the limits that are watched from outside.
-func (s *supervisor) startClocks() (stop func()) {
+func (s *supervisor) startClocks(m *sampler) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
 		select {
 		case <-s.began:
 		case <-ctx.Done():
+			close(m.done)
 			return
 		}
 		l := s.pol.Limits
@@ -40,7 +30,7 @@ func (s *supervisor) startClocks() (stop func()) {
 		if idle := s.pol.Lifecycle.Idle; idle > 0 {
 			go s.idleClock(ctx, idle)
 		}
-		go s.sampler(ctx, l.Memory)
+		go m.run(ctx)
 	}()
 	return cancel
 }
@@ -117,44 +107,6 @@ func (s *supervisor) idleClock(ctx context.Context, idle time.Duration) {
 		case <-time.After(max(idle-quiet, 10*time.Millisecond)):
 		}
 	}
-}
-
-// sampler adds up the tree's memory and ends the session over the limit.
-func (s *supervisor) sampler(ctx context.Context, memory policy.Bytes) {
-	lastCPU, still := int64(-1), 0
-	for {
-		u, err := s.sb.Usage()
-		if err == nil {
-			s.sample(u)
-			if memory > 0 && u.RSS > int64(memory) {
-				s.limit("memory", memory.String(), policy.Bytes(u.RSS).String())
-				return
-			}
-			if u.CPU == lastCPU {
-				still++
-			} else {
-				still = 0
-			}
-			lastCPU = u.CPU
-		}
-		every := busyEvery
-		if still >= 2 {
-			every = idleEvery
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(every):
-		}
-	}
-}
-
-func (s *supervisor) sample(u isolate.Usage) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.peak.PeakRSS = max(s.peak.PeakRSS, u.RSS)
-	s.peak.Procs = max(s.peak.Procs, u.Processes)
-	s.peak.CPUMS = max(s.peak.CPUMS, u.CPU/int64(time.Millisecond))
 }
 
 // limit ends the session because a limit was reached.

@@ -64,7 +64,7 @@ func (r *run) beginTTY() error {
 		return fmt.Errorf("start %q: %w", r.cmd.Argv[0], err)
 	}
 	t, err := term.Start(proc.PTY(), int(r.cmd.TTY.Cols), int(r.cmd.TTY.Rows), logWriter{r.s, store.Screen},
-		term.Options{Screen: term.ScreenOptions{Clipboard: r.s.pol.Terminal.Clipboard, Now: time.Now}})
+		term.Options{Screen: term.ScreenOptions{Clipboard: r.s.pol.Terminal.Clipboard, Signals: r.signals(), Now: time.Now}})
 	if err != nil {
 		_ = proc.Signal(unix.SIGKILL) // it can't be shown, so it must not run
 		return fmt.Errorf("terminal of %q: %w", r.cmd.Argv[0], err)

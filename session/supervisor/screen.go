@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"fumehood/session/agent"
 	"fumehood/session/term"
 	"fumehood/session/wire"
 )
@@ -47,6 +48,7 @@ func (s *supervisor) frame(t *term.Terminal, since uint64, offset int) (*wire.Fr
 	}
 	out := wireFrame(f)
 	out.State, out.Ended = s.state()
+	out.ClipAllow = s.pol.Terminal.Clipboard == "allow"
 	return out, nil
 }
 
@@ -74,6 +76,7 @@ func wireFrame(f term.Frame) *wire.Frame {
 	return &wire.Frame{
 		Gen: f.Gen, Cols: f.Cols, Rows: f.Rows, Lines: f.Lines, CursorX: f.CursorX, CursorY: f.CursorY, CursorOn: f.CursorOn,
 		Title: f.Title, Scrollback: f.Scrollback, Offset: f.Offset, Mouse: f.Mouse, Dropped: f.Dropped, Requests: f.Requests,
+		Clips: f.Clips, ClipBytes: f.ClipBytes,
 	}
 }
 
@@ -126,9 +129,32 @@ func lastLine(t *term.Terminal) string {
 	return line
 }
 
+// signals are those of the session's agent, for its own command; any may count
+// in what a person runs beside it.
+func (r *run) signals() *term.Signals {
+	w := r.s.start.Waits
+	if !r.own || w == nil {
+		return nil
+	}
+	out := &term.Signals{OSC7501: w.Counts(agent.SignalOSC7501), Notification: w.Counts(agent.SignalNotification)}
+	if w.Counts(agent.SignalTitle) {
+		out.Title = func(title string) string {
+			switch waits, works := w.OfTitle(title); {
+			case waits:
+				return term.AgentWaiting
+			case works:
+				return term.AgentWorking
+			}
+			return term.AgentUnknown
+		}
+	}
+	return out
+}
+
 // waits tells whether the agent said that it waits for the person.
 func waits(t *term.Terminal) bool {
 	said := ""
 	t.Look(func(sc *term.Screen) { said = sc.Agent() })
-	return said == term.AgentWaiting
+	// "done" is what Codex says at a turn's end: the next word is the person's.
+	return said == term.AgentWaiting || said == term.AgentDone
 }

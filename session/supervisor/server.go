@@ -103,7 +103,13 @@ func (s *supervisor) answer(q wire.Request) (wire.Reply, error) {
 		s.end(wire.End{State: wire.StateStopped, Began: true})
 		return wire.Reply{}, nil
 	case wire.OpSnapshot:
-		return wire.Reply{}, s.snapshotLive()
+		return wire.Reply{}, s.snapshotLive(q.Ignored)
+	case wire.OpAllow:
+		return wire.Reply{}, s.allow(q)
+	case wire.OpMessage:
+		return s.message()
+	case wire.OpGoneOn:
+		return wire.Reply{GoneOn: s.goneOn(q.At)}, nil
 	default: // for the terminal; input refuses what it does not know
 	}
 	t := s.screen()
@@ -113,6 +119,10 @@ func (s *supervisor) answer(q wire.Request) (wire.Reply, error) {
 	if q.Op == wire.OpFrame {
 		f, err := s.frame(t, q.Since, q.Offset)
 		return wire.Reply{Frame: f}, err
+	}
+	if q.Op == wire.OpClip {
+		text, err := clipOf(t, q.Since)
+		return wire.Reply{Text: text}, err
 	}
 	return wire.Reply{}, s.input(t, q)
 }
@@ -170,7 +180,11 @@ func (s *supervisor) attach(c *wire.Conn, q wire.Request) error {
 		if !held && q.Size != nil && r.term != nil {
 			_, _, _ = r.term.Resize(int(q.Size.Cols), int(q.Size.Rows)) // it may have ended just now
 		}
-		return s.follow(c, r)
+		since := 0
+		if !held {
+			since = clipsOf(r.term)
+		}
+		return s.follow(c, r, since)
 	}
 	if !held {
 		r.mu.Lock()
@@ -183,7 +197,7 @@ func (s *supervisor) attach(c *wire.Conn, q wire.Request) error {
 			return c.WriteJSON(wire.KindEnd, wire.End{State: wire.StateFailed, Error: "another client follows this command's output already"})
 		}
 	}
-	return s.follow(c, r)
+	return s.follow(c, r, 0)
 }
 
 // exec starts another command in the sandbox for this connection.
@@ -218,12 +232,13 @@ func (s *supervisor) exec(c *wire.Conn, q wire.Request) error {
 	}
 	s.mu.Lock()
 	s.runs[r] = true // when the session ended just now, reportExec tells it
+	s.execs++
 	s.mu.Unlock()
 	_ = s.event("exec", strings.Join(q.Argv, " "), nil)
 	stop := s.clockRun(r)
 	defer stop()
 	go s.reportExec(r)
-	return s.follow(c, r)
+	return s.follow(c, r, 0)
 }
 
 // reportExec tells an exec's client of its end, which is not the session's.
@@ -238,6 +253,15 @@ func (s *supervisor) reportExec(r *run) {
 	case <-time.After(drainFor): // something it left behind holds its output open
 	}
 	st := r.status
+	if st.Signal == int(unix.SIGKILL) && s.isEnding() {
+		// The session's end took it: that is told, with the limit, once all else
+		// has ended. A run that finish no longer knew of is told below.
+		select {
+		case <-r.told:
+			return
+		case <-time.After(drainFor):
+		}
+	}
 	r.tell(wire.End{
 		State: wire.StateExited, Began: st.StartErr == "", Code: st.Code, Signal: st.Signal, Error: st.StartErr,
 		Usage: wire.Used{WallMS: time.Since(r.started).Milliseconds()},
@@ -250,9 +274,19 @@ func (s *supervisor) reportExec(r *run) {
 	}
 }
 
+func (s *supervisor) isEnding() bool {
+	select {
+	case <-s.endOnce:
+		return true
+	default:
+		return false
+	}
+}
+
 // follow passes input from the client and output to it until the run's end,
-// then sends the last frame.
-func (s *supervisor) follow(c *wire.Conn, r *run) error {
+// then sends the last frame. Of a terminal's writes of the clipboard the client
+// hears those after the first clips.
+func (s *supervisor) follow(c *wire.Conn, r *run, clips int) error {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
@@ -266,14 +300,21 @@ func (s *supervisor) follow(c *wire.Conn, r *run) error {
 		defer cancel()
 		go func() {
 			defer close(shown)
+			told := make(chan struct{})
+			go func() {
+				defer close(told)
+				showClips(ctx, c, r.term, s.pol.Terminal.Clipboard, clips)
+			}()
 			show(ctx, c, r.term)
+			<-told // the client has gone, or the terminal has ended
 		}()
 	} else {
 		close(shown)
 	}
 	select {
 	case <-gone:
-		if !r.tty && (r.own && s.start.Bound || !r.own) {
+		// A terminal is bound to its client only where the start says so.
+		if r.own && s.start.Bound || !r.own && !r.tty {
 			s.clientGone(r)
 		}
 		return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"fumehood/session"
 	"fumehood/session/baseline"
 	"fumehood/session/store"
 )
@@ -15,7 +16,11 @@ const snapshotWithin = 5 * time.Minute
 
 // snapshotLive reads the workspace with everything inside stopped. When that
 // cannot be proven there is no snapshot. The limits' clocks stand still too.
-func (s *supervisor) snapshotLive() error {
+func (s *supervisor) snapshotLive(ignored []string) error {
+	o, err := session.SnapshotOptions(ignored)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), snapshotWithin)
 	defer cancel()
 	s.snapMu.Lock()
@@ -30,7 +35,9 @@ func (s *supervisor) snapshotLive() error {
 		}
 		return fmt.Errorf("stop everything inside: %w", err)
 	}
-	err = s.snapshot(ctx)
+	if err = s.snapshot(ctx, o); err == nil {
+		s.markSnapshot(begin)
+	}
 	if resErr := resume(); resErr != nil {
 		err = errors.Join(err, fmt.Errorf("let everything inside go on: %w", resErr),
 			baseline.Discard(baseline.Dirs{Workspace: s.dir.Workspace(), Store: s.dir.Store()}))
@@ -42,22 +49,22 @@ func (s *supervisor) snapshotLive() error {
 }
 
 // snapshot reads the workspace; nothing inside may run meanwhile.
-func (s *supervisor) snapshot(ctx context.Context) error {
+func (s *supervisor) snapshot(ctx context.Context, o baseline.Options) error {
 	unlock, err := s.dir.Lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return takeSnapshot(ctx, s.dir)
+	return takeSnapshot(ctx, s.dir, o)
 }
 
-func takeSnapshot(ctx context.Context, d store.Dir) error {
+func takeSnapshot(ctx context.Context, d store.Dir, o baseline.Options) error {
 	dirs := baseline.Dirs{Workspace: d.Workspace(), Store: d.Store()}
 	m, err := baseline.Load(dirs)
 	if err != nil {
 		return fmt.Errorf("read the baseline: %w", err)
 	}
-	if _, err := baseline.Take(ctx, dirs, m, baseline.Options{}); err != nil {
+	if _, err := baseline.Take(ctx, dirs, m, o); err != nil {
 		return fmt.Errorf("read the workspace: %w", err)
 	}
 	return nil

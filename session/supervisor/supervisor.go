@@ -16,15 +16,20 @@ import (
 	"os/signal"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"fumehood/isolate"
+	"fumehood/isolate/egress"
+	"fumehood/isolate/egress/credential"
 	"fumehood/isolate/layer"
 	"fumehood/isolate/limits"
+	"fumehood/isolate/limits/cgroup"
 	"fumehood/isolate/policy"
 	"fumehood/session"
+	"fumehood/session/baseline"
 	"fumehood/session/store"
 	"fumehood/session/wire"
 )
@@ -48,15 +53,27 @@ func Dispatch() {
 // connections, the clocks and the main goroutine; all others are set before
 // any of them starts and never change.
 type supervisor struct {
-	dir   store.Dir
-	start *store.Start
-	pol   *policy.Policy
-	sb    *isolate.Sandbox
-	out   *store.Output
-	log   *log.Logger
-	began chan struct{} // closed when a held start may go on
+	dir       store.Dir
+	start     *store.Start
+	pol       *policy.Policy
+	sb        *isolate.Sandbox
+	out       *store.Output
+	log       *log.Logger
+	began     chan struct{} // closed when a held start may go on
+	proxy     *egress.Proxy
+	keeper    *credential.Keeper // nil without accounts
+	routes    atomic.Int64       // of the kernel's count, what is written down
+	egressLog *store.EgressLog
+	tenant    string
+	place     *cgroup.Place // where the session's cgroup is; nil when it has none
 
 	snapMu sync.Mutex // one snapshot at a time
+
+	msgMu    sync.Mutex // one message to the agent at a time
+	msgWaits bool       // a goroutine waits to hand over what is kept
+
+	allowMu   sync.Mutex     // one entry at a time
+	policyNow *policy.Policy // with the entries that were added; nil before the first
 
 	mu       sync.Mutex
 	rec      *store.Record
@@ -68,6 +85,8 @@ type supervisor struct {
 	peak     wire.Used      // largest samples
 	conns    sync.WaitGroup // served connections
 	lastWarn map[string]bool
+	marked   *mark // at the newest live snapshot of this run
+	execs    int   // commands started beside the session's own
 }
 
 func main(dir store.Dir) int {
@@ -89,6 +108,13 @@ func main(dir store.Dir) int {
 		writeRefusal(ready, err)
 		return 1
 	}
+	sampler, err := s.newSampler()
+	if err != nil {
+		s.abandon()
+		s.refuse(err)
+		writeRefusal(ready, err)
+		return 1
+	}
 	listener, err := s.listen()
 	if err != nil {
 		s.abandon()
@@ -96,7 +122,7 @@ func main(dir store.Dir) int {
 		writeRefusal(ready, err)
 		return 1
 	}
-	if err := confine(dir); err != nil {
+	if err := confine(dir, s.place); err != nil {
 		s.abandon()
 		s.refuse(err)
 		writeRefusal(ready, err)
@@ -116,14 +142,15 @@ func main(dir store.Dir) int {
 		}
 	}()
 	go s.serve(listener)
-	stopClocks := s.startClocks()
+	stopClocks := s.startClocks(sampler)
 	if !s.start.Hold {
 		s.release(nil)
 	}
 	s.wait()
 	stopClocks()
 	_ = listener.Close() // it is never used again
-	s.finish()
+	s.finish(sampler)
+	sampler.close()
 	return 0
 }
 
@@ -143,11 +170,38 @@ func (s *supervisor) prepare() error {
 	if s.pol, err = policy.Parse(s.dir.Policy(), src); err != nil {
 		return err
 	}
+	s.pol.Name = s.rec.PolicyName // records and refusals name entries by it
 	if s.out, err = s.dir.OpenOutput(int64(s.pol.Limits.OutputBytes)); err != nil {
 		return err
 	}
-	s.sb, err = isolate.Start(context.Background(), s.spec())
+	given, err := readGiven()
 	if err != nil {
+		return err
+	}
+	tenant, err := os.ReadFile(s.dir.Tenant())
+	if err != nil {
+		return fmt.Errorf("read the session's tenant: %w", err)
+	}
+	s.tenant = string(tenant)
+	if err := s.prepareEgress(given); err != nil {
+		return err
+	}
+	spec := s.spec()
+	if spec.Caches, err = s.caches(); err != nil {
+		return err
+	}
+	offered, err := cgroup.Offer()
+	if err != nil {
+		return &layer.Error{Layer: layer.Limits, Op: "look for a cgroup", Err: err}
+	}
+	spec.Place, spec.Bus, spec.Ungrouped = offered.Place, offered.Bus, offered.Why
+	s.sb, err = isolate.Start(context.Background(), spec)
+	if err != nil {
+		return err
+	}
+	s.place = s.sb.Place()
+	if err := s.serveEgress(); err != nil {
+		s.abandon()
 		return err
 	}
 	s.setState(wire.StatePreparing)
@@ -165,10 +219,15 @@ func (s *supervisor) spec() isolate.Spec {
 		Processes: s.pol.Limits.Processes,
 		DataBytes: uint64(s.pol.Limits.Memory),
 		OpenFiles: 0,
+		FileBytes: uint64(s.pol.Limits.Disk),
+		CPUs:      s.pol.Limits.CPUs,
+		TreeBytes: int64(s.pol.Limits.Memory),
+		Metered:   s.pol.Limits.Memory > 0 || s.pol.Limits.Disk > 0,
 		// What is in /tmp counts as memory, so more than all of it never fits;
 		// unbounded, it could be filled between two samples.
 		TmpBytes: uint64(s.pol.Limits.Memory),
 	}
+	sp.Egress, sp.Trust = true, s.dir.Trust()
 	sp.ReadOnly, sp.HostHome = s.start.ReadOnly, s.start.HostHome
 	return sp
 }
@@ -202,6 +261,9 @@ func (s *supervisor) release(client *wire.Conn) {
 	}
 	s.rec.Began = true
 	s.save()
+	if r.term != nil {
+		s.await(r.term)
+	}
 }
 
 // holdFor is how long a held start waits for its first client.
@@ -253,7 +315,7 @@ func (s *supervisor) end(e wire.End) {
 }
 
 // finish ends everything inside, gathers the last words, and writes the record.
-func (s *supervisor) finish() {
+func (s *supervisor) finish(m *sampler) {
 	e := s.ending
 	if u, err := s.sb.Usage(); err == nil {
 		s.sample(u)
@@ -262,9 +324,21 @@ func (s *supervisor) finish() {
 		e.Usage.Leftover = max(0, len(tree)-1-s.main.alive()) // without the spawner
 	}
 	killErr := s.sb.Kill()
+	s.endEgress()
 	if killErr != nil {
 		s.log.Printf("end the sandbox: %v", killErr)
 		_ = s.event("kill", killErr.Error(), nil)
+	} else {
+		s.closeCaches()
+	}
+	m.wait()
+	reached := m.memory()
+	if reached == nil {
+		reached = m.last(context.Background())
+	}
+	if reached != nil && e.Limit == nil && e.Began {
+		e.State, e.Error, e.Limit = wire.StateLimit, "", &wire.Limit{Name: reached.Name, Value: reached.Value, Used: reached.Used}
+		_ = s.event("limit", reached.Error(), nil)
 	}
 	s.mu.Lock()
 	runs := make([]*run, 0, len(s.runs))
@@ -284,10 +358,11 @@ func (s *supervisor) finish() {
 		s.log.Printf("close output: %v", err)
 	}
 	switch {
+	case s.rec.TryOf != "": // nothing of a try comes back
 	case killErr != nil: // what may still write is not read; a review reads it once all has ended
 		_ = s.event("snapshot", "no final snapshot: not everything inside has ended", nil)
 	default:
-		if err := s.snapshot(context.Background()); err != nil {
+		if err := s.snapshot(context.Background(), baseline.Options{}); err != nil {
 			s.log.Printf("final snapshot: %v", err)
 			_ = s.event("snapshot", "final snapshot: "+err.Error(), nil)
 		} else if _, err := session.Look(context.Background(), s.dir); err != nil {

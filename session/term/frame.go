@@ -25,6 +25,8 @@ type Frame struct {
 	Alt              bool
 	Dropped          int // answers dropped so far
 	Requests         []string
+	Clips            int    // writes of the clipboard that the inside wanted; see Screen.Clip
+	ClipBytes        int    // of the newest
 	Asked            int    // requests so far, of which Requests are the newest
 	Agent            string // see Screen.Agent
 	Ended            bool   // the pty is at its end; set by Terminal
@@ -61,6 +63,7 @@ func (s *Screen) frame(offset int) Frame {
 		Lines: make([]string, s.rows),
 	}
 	f.Requests, f.Asked = s.Requests()
+	f.Clips, f.ClipBytes = s.clips, len(s.clip)
 	var buf []byte
 	for y := range s.rows {
 		buf = s.appendLine(buf[:0], s.g.at(y-offset))

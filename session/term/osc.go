@@ -87,7 +87,14 @@ func (s *Screen) osc(data []byte, total int) {
 
 func (s *Screen) setTitle(text string) {
 	s.title = clean(text, maxTitle)
-	if state := titleState(s.title); state != AgentUnknown {
+	read := titleState
+	if sig := s.opts.Signals; sig != nil {
+		read = sig.Title
+	}
+	if read == nil {
+		return
+	}
+	if state := read(s.title); state != AgentUnknown {
 		s.state = state
 	}
 }
@@ -107,12 +114,17 @@ func titleState(title string) string {
 }
 
 func (s *Screen) notify(text string) {
-	s.state = AgentWaiting
+	if sig := s.opts.Signals; sig == nil || sig.Notification {
+		s.state = AgentWaiting
+	}
 	s.requests.add("notification: " + text)
 }
 
 // agentState reads OSC 7501: "state=idle:app=codex" and the like.
 func (s *Screen) agentState(text string) {
+	if sig := s.opts.Signals; sig != nil && !sig.OSC7501 {
+		return
+	}
 	for _, f := range strings.FieldsFunc(text, func(r rune) bool { return r == ';' || r == ':' }) {
 		switch strings.TrimSpace(f) {
 		case "state=idle":
@@ -133,25 +145,17 @@ func (s *Screen) clipboard(args []byte, cut bool) {
 		return
 	}
 	text, err := base64.StdEncoding.DecodeString(string(payload))
-	if cut || err != nil || len(text) > maxClip {
+	if cut || err != nil || len(text) == 0 || len(text) > maxClip {
 		s.requests.add("asked to set the clipboard to something too large or malformed, refused")
 		return
 	}
 	switch s.opts.Clipboard {
 	case "ask", "allow":
-		s.clip = text
-		s.requests.add(fmt.Sprintf("asked to set the clipboard: %d bytes", len(text)))
+		s.clip = ClipText(text)
+		s.clips++
 	default:
 		s.requests.add(fmt.Sprintf("asked to set the clipboard: %d bytes, refused", len(text)))
 	}
-}
-
-// Clipboard is what the inside last wanted in the clipboard, once, when the
-// options allow or ask; nil otherwise. At most 100 KiB, and hostile.
-func (s *Screen) Clipboard() []byte {
-	c := s.clip
-	s.clip = nil
-	return c
 }
 
 // Title is the program's title, cleaned: one line without control, direction or

@@ -16,12 +16,22 @@ type ScreenOptions struct {
 	// Both zero means light grey on black.
 	Foreground, Background uint32
 	// Clipboard is "ask", "allow" or "deny" (also when empty): whether what
-	// the inside wants in the clipboard is kept for Clipboard to hand out, and
-	// what the request's text says. Reading the clipboard is never answered.
+	// the inside wants in the clipboard is kept for Clip to hand out. Reading
+	// the clipboard is never answered.
 	Clipboard string
+	// Signals are the words of the inside about itself that count for Agent; nil
+	// is every one that is known.
+	Signals *Signals
 	// Now is the clock, for the limit of synchronised updates; nil ends them
 	// by their own end only.
 	Now func() time.Time
+}
+
+// Signals are what an agent says of itself by.
+type Signals struct {
+	OSC7501      bool
+	Notification bool
+	Title        func(title string) string // one of the Agent constants; nil when it says nothing
 }
 
 // Screen is a terminal emulator: bytes from a program in, frames and answers
@@ -52,7 +62,8 @@ type Screen struct {
 	titles   []string
 	state    string // the agent's, as it says
 	requests requests
-	clip     []byte
+	clip     string
+	clips    int
 
 	replies  []byte
 	dropped  int

@@ -115,16 +115,16 @@ func TestWhatTheInsideAsksForIsShownAndNotDone(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" || total != 4 {
 		t.Errorf("requests, %d in all, want 4 (-want +got):\n%s", total, d)
 	}
-	if s.Clipboard() != nil {
+	if n, text := s.Clip(); n != 0 || text != "" {
 		t.Error("got a clipboard, want none without being allowed")
 	}
 	s = NewScreen(80, 24, ScreenOptions{Clipboard: "ask"})
 	s.Feed([]byte("\x1b]52;c;aGVsbG8=\a"))
-	if got := string(s.Clipboard()); got != "hello" || s.Clipboard() != nil {
-		t.Errorf("got clipboard %q, want hello, once", got)
+	if n, got := s.Clip(); got != "hello" || n != 1 {
+		t.Errorf("got clipboard %q, %d times, want hello, once", got, n)
 	}
 	s.Feed([]byte("\x1b]52;c;" + strings.Repeat("A", 4<<20) + "\a"))
-	if s.Clipboard() != nil {
+	if n, _ := s.Clip(); n != 1 {
 		t.Error("got a clipboard of 3 MiB, want it refused")
 	}
 	for i := range 1000 {

@@ -50,6 +50,7 @@ type Terminal struct {
 	sinkErr error
 	lastOut time.Time
 	lastIn  time.Time
+	draft   bool // see Draft
 }
 
 // Start takes over a pty's outer end, sets its size (clamped as in NewScreen)
@@ -308,7 +309,9 @@ func (t *Terminal) send(encode func(*Screen) []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock() // held over put, so that two keys keep their order
 	t.lastIn = t.opts.Now()
-	return t.in.put(encode(t.screen))
+	p := encode(t.screen)
+	t.typed(p)
+	return t.in.put(p)
 }
 
 // Key sends a key press.
@@ -337,6 +340,7 @@ func (t *Terminal) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	t.lastIn = t.opts.Now()
 	t.screen.answered()
+	t.typed(p)
 	t.mu.Unlock()
 	return t.in.wait(p)
 }

@@ -61,7 +61,7 @@ func start(t *testing.T, cols, rows int, opts Options, argv ...string) *program 
 		t.Skipf("got no %s, want one to run", argv[0])
 	}
 	cmd := exec.Command(argv[0], argv[1:]...)
-	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "PS1=$ ", "HOME="+t.TempDir())
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "PS1=$ ", "HISTFILE=", "HOME="+t.TempDir()) // a shell that ends writes nothing into a folder that goes
 	outer, inner, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)

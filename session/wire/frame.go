@@ -24,6 +24,7 @@ const (
 	KindStderr  Kind = 'e' // server: bytes of stderr
 	KindScreen  Kind = 'r' // server: bytes of the pty, to be filtered by the client
 	KindNotice  Kind = 'n' // server: one line for the user, such as a limit's warning
+	KindClip    Kind = 'b' // server: Clip
 	KindEnd     Kind = 'x' // server: End
 )
 
@@ -85,7 +86,7 @@ func (c *Conn) Read() (Kind, []byte, error) {
 	}
 	k := Kind(head[4])
 	switch k {
-	case KindRequest, KindReply, KindInput, KindEOF, KindSize, KindSignal, KindStdout, KindStderr, KindScreen, KindNotice, KindEnd:
+	case KindRequest, KindReply, KindInput, KindEOF, KindSize, KindSignal, KindStdout, KindStderr, KindScreen, KindNotice, KindClip, KindEnd:
 	default:
 		return 0, nil, fmt.Errorf("frame of unknown kind %q", head[4])
 	}

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"time"
+
 	"fumehood/isolate"
 	"fumehood/isolate/layer"
 )
@@ -24,6 +26,10 @@ const (
 	OpResize   Op = "resize"   // the terminal's size
 	OpSnapshot Op = "snapshot" // stop everything inside, read the workspace, go on
 	OpStop     Op = "stop"     // end everything inside
+	OpClip     Op = "clip"     // -> Reply.Text: what the inside wants in the clipboard by request Since
+	OpAllow    Op = "allow"    // add the egress entry in Text, as a policy file writes it
+	OpMessage  Op = "message"  // hand the kept message to the agent -> Reply.Text: what became of it
+	OpGoneOn   Op = "gone-on"  // -> Reply.GoneOn: whether anything went on since the snapshot at At
 )
 
 // Request is the first frame of a connection; ops other than attach and exec
@@ -39,7 +45,11 @@ type Request struct {
 	Size     *isolate.Size `json:"size,omitempty"`
 	Argv     []string      `json:"argv,omitempty"`
 	TTY      bool          `json:"tty,omitempty"`
-	Term     string        `json:"term,omitempty"` // TERM of the client, for exec
+	Term     string        `json:"term,omitempty"`    // TERM of the client, for exec
+	By       string        `json:"by,omitempty"`      // allow: the account's name
+	From     string        `json:"from,omitempty"`    // allow: its terminal
+	Ignored  []string      `json:"ignored,omitempty"` // snapshot: pathspecs of ignored paths to bring in
+	At       time.Time     `json:"at,omitzero"`       // gone-on: a snapshot's time
 }
 
 // Reply answers a request. Error is a whole sentence, or empty.
@@ -48,6 +58,17 @@ type Reply struct {
 	Status *Status `json:"status,omitempty"`
 	Frame  *Frame  `json:"frame,omitempty"`
 	TTY    bool    `json:"tty,omitempty"` // attach: a terminal, not streams
+	Text   string  `json:"text,omitempty"`
+	GoneOn bool    `json:"gone_on,omitempty"`
+}
+
+// Clip is what the inside wanted in the clipboard while a client was attached.
+// Text is there when the policy allows it, clean; it asks only on a screen that
+// can show a question.
+type Clip struct {
+	Bytes int    `json:"bytes"`
+	Text  string `json:"text,omitempty"`
+	Allow bool   `json:"allow"`
 }
 
 // Status is how a live session stands.

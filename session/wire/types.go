@@ -42,6 +42,9 @@ type Frame struct {
 	Ended      bool     `json:"ended"`
 	State      State    `json:"state"`
 	Requests   []string `json:"requests"` // what the inside asked of the outer terminal
+	Clips      int      `json:"clips"`    // how often it wanted something in the clipboard, which the policy asks about or allows
+	ClipBytes  int      `json:"clip_bytes"`
+	ClipAllow  bool     `json:"clip_allow"` // the policy allows it
 }
 
 // Key is one key press for a session's terminal.

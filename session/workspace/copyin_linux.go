@@ -74,7 +74,7 @@ func CopyIn(ctx context.Context, r *Repo, sel *Selection, to Target) (_ *Copied,
 	if err := both(ctx, r, c, pk); err != nil {
 		return nil, err
 	}
-	if err := c.git(ctx, pk, ws); err != nil {
+	if err := c.git(ctx, pk, to.Dirs); err != nil {
 		return nil, fmt.Errorf("write the workspace's .git: %w", err)
 	}
 	return c.out, c.record(to.Dirs)
@@ -108,7 +108,7 @@ func both(ctx context.Context, r *Repo, c *copier, pk *packer) error {
 }
 
 // git writes the workspace's .git, if the repository has one.
-func (c *copier) git(ctx context.Context, pk *packer, ws string) error {
+func (c *copier) git(ctx context.Context, pk *packer, to baseline.Dirs) error {
 	if !c.repo.Git {
 		return nil
 	}
@@ -123,7 +123,7 @@ func (c *copier) git(ctx context.Context, pk *packer, ws string) error {
 		c.sel.skipped[l.Path] = true
 	}
 	d := &dotGit{
-		repo: c.repo, sel: c.sel, copied: c.out, refs: pk.refs, root: filepath.Join(ws, ".git"),
+		repo: c.repo, sel: c.sel, copied: c.out, refs: pk.refs, root: filepath.Join(to.Workspace, ".git"), kept: keptGit(to),
 		w: &copyWorker{copier: c, buf: make([]byte, 256<<10)},
 	}
 	// The folder's own mode may not let us write into it, and its time must

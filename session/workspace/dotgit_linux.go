@@ -23,6 +23,7 @@ type dotGit struct {
 	refs   []ref
 	w      *copyWorker // copies packs, knows the owner
 	root   string      // the .git folder
+	kept   string      // where the same is kept in the store, without packs
 	err    error       // the first one; later steps do nothing
 }
 
@@ -32,6 +33,9 @@ func (d *dotGit) mkdir(rel string) {
 	}
 	path := filepath.Join(d.root, rel)
 	if d.err = os.Mkdir(path, 0o700); d.err != nil {
+		return
+	}
+	if d.err = os.Mkdir(filepath.Join(d.kept, rel), 0o700); d.err != nil {
 		return
 	}
 	fd, err := unix.Open(path, unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -63,8 +67,23 @@ func (d *dotGit) create(rel string, mode uint32, fill func(fd int) error) {
 	}
 }
 
+// write makes a file of the workspace's .git, and the same in the store: what
+// lies in the workspace is the inside's to change, and a try needs it as it was.
 func (d *dotGit) write(rel string, data []byte) {
 	d.create(rel, 0o644, func(fd int) error { return writeFull(fd, data) })
+	if d.err != nil {
+		return
+	}
+	fd, err := openAt(unix.AT_FDCWD, filepath.Join(d.kept, rel), unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW, 0o600)
+	if err == nil {
+		err = writeFull(fd, data)
+		if cerr := unix.Close(fd); err == nil {
+			err = cerr
+		}
+	}
+	if err != nil {
+		d.err = fmt.Errorf("keep .git/%s: %w", rel, err)
+	}
 }
 
 // run writes everything. packs are those of the store, with their index files.

@@ -63,10 +63,14 @@ type Show struct{ Dialog Dialog }
 // Changed has the list of sessions read again: one stands otherwise by now.
 type Changed struct{}
 
+// Prove goes to the walls of a policy and runs its tests.
+type Prove struct{ Policy string }
+
 // Leave ends the workbench; sessions go on.
 type Leave struct{}
 
 func (Open) intent()    {}
+func (Prove) intent()   {}
 func (Say) intent()     {}
 func (Show) intent()    {}
 func (Leave) intent()   {}
@@ -77,6 +81,8 @@ type (
 	RedrawMsg       struct{} // draw all of it anew
 	SuspendMsg      struct{} // give it back and stop, until the shell goes on with it
 	AskClipboardMsg struct{} // the answer is a tea.ClipboardMsg, if one comes
+	// SetClipboardMsg gives it a text. Control characters in it are dropped.
+	SetClipboardMsg struct{ Text string }
 )
 
 // Send is a Cmd that answers with msg at once.

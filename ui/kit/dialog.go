@@ -103,7 +103,13 @@ func (a *Ask) Keys() []Binding {
 		})
 	}
 	if a.total > a.page {
-		rows = append(rows, scrollKeys(&a.top, a.page, a.total, 8)...)
+		scroll := scrollKeys(&a.top, a.page, a.total, 8)
+		for _, c := range a.Choices {
+			if c.Grave && !a.seen {
+				scroll[0].Help = "scroll: " + c.Key + " is below" // its key does nothing before that
+			}
+		}
+		rows = append(rows, scroll...)
 	}
 	return rows
 }

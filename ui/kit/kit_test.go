@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -103,6 +104,22 @@ func TestAGraveAnswerIsOffUntilTheQuestionWasDrawn(t *testing.T) {
 	Dispatch(a.Keys(), press("y"))
 	if yes != 1 || !a.Done() {
 		t.Fatalf("got %d answers, want 1", yes)
+	}
+}
+
+// A key that does nothing yet is told of: who does not scroll would wait for it.
+func TestALongQuestionSaysWhereItsGraveAnswerIs(t *testing.T) {
+	a := &Ask{Lines: []string{"1", "2", "3", "4", "5", "6"}, Choices: []Choice{{Key: "n"}, {Key: "y", Grave: true}}}
+	says := func() bool {
+		a.View(40, 3)
+		return slices.ContainsFunc(a.Keys(), func(b Binding) bool { return b.Help == "scroll: y is below" })
+	}
+	if !says() {
+		t.Fatal("got no word on where the answer is")
+	}
+	Dispatch(a.Keys(), press("G"))
+	if says() {
+		t.Fatal("got the answer said to be below at the end")
 	}
 }
 

@@ -42,6 +42,8 @@ func (s Standing) Text() string {
 		return "! limit"
 	case "failed":
 		return "✗ failed"
+	case "bundle":
+		return "a bundle" // of a session that had not ended at the export
 	}
 	return Safe("? " + s.State)
 }

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -24,10 +25,18 @@ func (m *Model) previewed(msg previewMsg) tea.Cmd {
 		m.ctx.Fail(fmt.Errorf("apply: %w", msg.Err))
 		return m.pump()
 	}
+	if msg.Set.ApprovedHash() != m.set.ApprovedHash() {
+		// The question would name the risks of what is on the screen.
+		m.ctx.Fail(errors.New("apply: approvals changed elsewhere: look again, then press A"))
+		return m.loaded(changeSetMsg{Session: msg.Session, Set: msg.Set, Comments: msg.Comments})
+	}
 	lines, can := m.applyLines(msg)
 	ask := &kit.Ask{
 		Head: "Write this to your repository?", Lines: lines, Clock: m.ctx.Clock, Late: true,
 		Choices: []kit.Choice{{Key: "n", Label: "write nothing"}},
+	}
+	if len(msg.Check.Conflicts)+len(msg.Check.Merged) > 0 {
+		ask.Choices = append(ask.Choices, kit.Choice{Key: "M", Label: "see what you changed too", Do: m.askMerges})
 	}
 	if can {
 		gen := m.gen
@@ -36,7 +45,7 @@ func (m *Model) previewed(msg previewMsg) tea.Cmd {
 				m.ctx.Fail(fmt.Errorf("not written: the change set is another by now; press A again"))
 				return nil
 			}
-			return m.push(job{kind: jobApply})
+			return m.push(job{kind: jobApply, plan: msg.Check.Plan})
 		}})
 	} else {
 		ask.Head = "Nothing can be written"
@@ -50,17 +59,38 @@ func (m *Model) previewed(msg previewMsg) tea.Cmd {
 func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 	byPath := make(map[string]*diffreview.File, len(m.set.Files))
 	for i := range m.set.Files {
-		byPath[m.set.Files[i].Path] = &m.set.Files[i]
+		// The edits of a rename that is not approved are written at its old name.
+		f := &m.set.Files[i]
+		byPath[f.Path] = f
+		if f.OldPath != "" {
+			byPath[f.OldPath] = f
+		}
+	}
+	if msg.Check.MovedOn != "" {
+		out = append(out, kit.Safe(msg.Check.MovedOn)+".")
 	}
 	if n := len(msg.Check.Conflicts); n > 0 {
-		out = append(out, kit.Plural(n, "conflict")+": your files have changed there since the copy. Nothing is written while one stands; reject the file here, or settle it on the host.")
+		out = append(out, kit.Plural(n, "conflict")+": your files have changed there since the copy. Nothing is written while one stands: M settles them one by one, or leaves a file out.")
 		for _, c := range msg.Check.Conflicts {
 			out = append(out, "  ✗ "+diffreview.SafeName(c.Path)+"  "+kit.Safe(c.Why))
 		}
 	}
-	var risky []string
+	if n := len(msg.Check.Merged); n > 0 {
+		out = append(out, kit.Plural(n, "file")+" merged with your changes:")
+		for _, x := range msg.Check.Merged {
+			out = append(out, "  ~ "+diffreview.SafeName(x.Path)+"  "+kit.Safe(x.Why))
+		}
+	}
+	var risky, unseen []string
 	for _, p := range msg.Would {
-		if f := byPath[p]; f != nil {
+		if f := byPath[p]; f != nil && f.Binary && p == f.Path {
+			unseen = append(unseen, "  ? "+diffreview.SafeName(p)+"  "+kit.Safe(unshown(f))+", "+sizes(f))
+		}
+	}
+	told := map[*diffreview.File]bool{}
+	for _, p := range msg.Would {
+		if f := byPath[p]; f != nil && !told[f] {
+			told[f] = true
 			for _, x := range m.approvedRisks(f) {
 				risky = append(risky, "  ! "+diffreview.SafeName(p)+"  "+kit.Safe(x.Why))
 			}
@@ -70,13 +100,17 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 		out = append(out, kit.Plural(len(risky), "risk")+" in it that you approved:")
 		out = append(out, risky...)
 	}
+	if len(unseen) > 0 {
+		out = append(out, kit.Plural(len(unseen), "file")+" in it NOT SHOWN, taken unseen:")
+		out = append(out, unseen...)
+	}
 	if n := len(msg.Would); n > 0 {
 		out = append(out, kit.Plural(n, "file")+" would change:")
 		for _, p := range msg.Would {
 			line := "  "
 			if f := byPath[p]; f != nil {
-				line += fmt.Sprintf("%-9s", kit.Safe(string(f.Status)))
-				if f.Binary {
+				line += fmt.Sprintf("%-9s", whatOf(f, p))
+				if f.Binary && p == f.Path {
 					line += " NOT SHOWN"
 				}
 			}
@@ -94,14 +128,34 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 	if t := m.tally; t.units > t.decided {
 		out = append(out, kit.Plural(t.units-t.decided, "hunk")+" undecided: not written.")
 	}
+	out = append(out, m.triedLines()...)
 	return out, len(msg.Would) > 0 && len(msg.Check.Conflicts) == 0
+}
+
+func unshown(f *diffreview.File) string {
+	if f.Unshown != "" {
+		return f.Unshown
+	}
+	return "binary"
+}
+
+// whatOf is what becomes of one path that a file of the change set is about.
+func whatOf(f *diffreview.File, path string) string {
+	switch {
+	case path == f.Path:
+		return string(f.Status)
+	case f.WholeMark.Decision == diffreview.Approved:
+		return "old name"
+	}
+	return string(diffreview.Modified)
 }
 
 func (m *Model) approvedRisks(f *diffreview.File) []*diffreview.Finding {
 	var out []*diffreview.Finding
 	seen := map[*diffreview.Finding]bool{}
-	each(f, func(id string, v diffreview.Verdict) {
-		if x := m.risky[id]; x != nil && v == diffreview.Approved && !seen[x] {
+	f.Each(func(id string, mark *diffreview.Mark, h *diffreview.Hunk) {
+		some := mark.Decision == diffreview.Approved || h != nil && strings.ContainsRune(h.Letters(), 'a') // line by line
+		if x := m.risky[id]; x != nil && some && !seen[x] {
 			seen[x] = true
 			out = append(out, x)
 		}

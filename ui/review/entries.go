@@ -2,6 +2,10 @@ package review
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
 
 	"fumehood/diffreview"
 	"fumehood/ui/kit"
@@ -11,31 +15,57 @@ type entryKind uint8
 
 const (
 	entryFile entryKind = iota
-	entryFold           // all lock and generated files, folded
+	entryFold           // all files of a group, folded
 	entryLeft           // what is not in the review
 )
+
+// The groups of files that fold into one entry each.
+const (
+	foldGenerated = iota
+	foldVendored
+	folds
+)
+
+var allFolded = [folds]bool{true, true}
+
+// foldWords are one of a group, for counts.
+var foldWords = [folds]string{"lock or generated file", "vendored file"}
 
 // entry is one line of the list of files.
 type entry struct {
 	kind entryKind
 	file int
+	fold int
 }
 
-// list caches the entries for one change set, folded or not.
+// entryList caches the entries for one change set, folded and hidden as it was.
 type entryList struct {
 	gen    int
-	folded bool
+	folded [folds]bool
+	hiding int
 	items  []entry
-	fold   []bool // by file: lock or generated, and nothing risky in it
-	nFold  int
-	added  int
-	minus  int
+	fold   []int8 // by file: the group that it folds into, or -1
+	sums   [folds]struct{ files, added, removed int }
+	hidden []bool // by file: decided when the list was made, and hidden
+	nHid   int
 }
 
-// inFold says whether a file is folded away. A risky one never is.
-func (m *Model) inFold(i int) bool {
+// foldOf gives the group that a file is folded away in, or -1. A risky one never
+// is.
+func (m *Model) foldOf(i int) int {
 	m.entries()
-	return i < len(m.listed.fold) && m.listed.fold[i]
+	if i < len(m.listed.fold) {
+		if g := m.listed.fold[i]; g >= 0 && m.folded[g] {
+			return int(g)
+		}
+	}
+	return -1
+}
+
+// hidden says whether a file was decided, and hidden for that.
+func (m *Model) hidden(i int) bool {
+	m.entries()
+	return i != m.file && i < len(m.listed.hidden) && m.listed.hidden[i]
 }
 
 func (m *Model) entries() []entry {
@@ -43,31 +73,31 @@ func (m *Model) entries() []entry {
 	if m.set == nil {
 		return nil
 	}
-	if l.gen == m.gen && l.folded == m.folded && l.items != nil {
+	if l.gen == m.gen && l.folded == m.folded && l.hiding == m.hiding && l.items != nil {
 		return l.items
 	}
 	if l.gen != m.gen || l.items == nil {
-		l.fold = make([]bool, len(m.set.Files))
-		l.nFold, l.added, l.minus = 0, 0, 0
+		m.group()
+	}
+	if l.gen != m.gen || l.hiding != m.hiding || l.hidden == nil {
+		l.hidden, l.nHid = make([]bool, len(m.set.Files)), 0
 		for i := range m.set.Files {
-			f := &m.set.Files[i]
-			if f.Group() == diffreview.GroupGenerated && f.Severity().Rank() <= diffreview.Note.Rank() {
-				l.fold[i] = true
-				l.nFold++
-				l.added += f.Added
-				l.minus += f.Removed
+			if l.hidden[i] = m.hide && m.set.Files[i].Decision() != diffreview.Undecided; l.hidden[i] {
+				l.nHid++
 			}
 		}
 	}
-	l.gen, l.folded = m.gen, m.folded
-	l.items = make([]entry, 0, len(m.set.Files)+2)
+	l.gen, l.folded, l.hiding = m.gen, m.folded, m.hiding
+	l.items = make([]entry, 0, len(m.set.Files)+folds+1)
 	for i := range m.set.Files {
-		if !m.folded || !l.fold[i] {
-			l.items = append(l.items, entry{entryFile, i})
+		if g := l.fold[i]; (g < 0 || !m.folded[g]) && (!l.hidden[i] || i == m.file) {
+			l.items = append(l.items, entry{kind: entryFile, file: i})
 		}
 	}
-	if m.folded && l.nFold > 0 {
-		l.items = append(l.items, entry{kind: entryFold})
+	for g := range folds {
+		if m.folded[g] && l.sums[g].files > 0 {
+			l.items = append(l.items, entry{kind: entryFold, fold: g})
+		}
 	}
 	if len(m.set.LeftOut) > 0 || m.set.Ignored.Count > 0 {
 		l.items = append(l.items, entry{kind: entryLeft})
@@ -75,12 +105,72 @@ func (m *Model) entries() []entry {
 	return l.items
 }
 
-// row is the kind of the entry under the cursor of the list.
-func (m *Model) row() entryKind {
-	if es := m.entries(); m.files.At < len(es) {
-		return es[m.files.At].kind
+// group sorts the files into the groups that fold.
+func (m *Model) group() {
+	l := &m.listed
+	l.fold = make([]int8, len(m.set.Files))
+	l.sums = [folds]struct{ files, added, removed int }{}
+	for i := range m.set.Files {
+		f := &m.set.Files[i]
+		l.fold[i] = -1
+		if f.Group() != diffreview.GroupGenerated || f.Severity().Rank() > diffreview.Note.Rank() {
+			continue
+		}
+		g := foldGenerated
+		if vendored(f.Path) {
+			g = foldVendored
+		}
+		l.fold[i] = int8(g)
+		s := &l.sums[g]
+		s.files, s.added, s.removed = s.files+1, s.added+f.Added, s.removed+f.Removed
 	}
-	return entryFile
+}
+
+func vendored(path string) bool {
+	dirs := strings.Split(strings.ToLower(path), "/")
+	return slices.ContainsFunc(dirs[:len(dirs)-1], func(d string) bool {
+		return d == "vendor" || d == "node_modules" || d == "third_party"
+	})
+}
+
+// toggleHide leaves away what is decided, files and hunks, or brings it back.
+// What is decided later stays until the next such key or jump: nothing goes
+// from under the cursor.
+func (m *Model) toggleHide() tea.Cmd {
+	m.hide = !m.hide
+	m.rehide()
+	if m.hide {
+		m.ctx.Say(fmt.Sprintf("%s hidden, and decided hunks show their head alone (H brings them back)", kit.Plural(m.listed.nHid, "decided file")))
+	}
+	return nil
+}
+
+func (m *Model) rehide() {
+	on := m.row()
+	m.hiding++
+	m.relay()
+	if on.kind != entryFile {
+		m.goRow(on)
+		return
+	}
+	m.follow()
+}
+
+// row is the entry under the cursor of the list.
+func (m *Model) row() entry {
+	if es := m.entries(); m.files.At < len(es) {
+		return es[m.files.At]
+	}
+	return entry{}
+}
+
+// follow puts the list's cursor on the file whose diff is shown.
+func (m *Model) follow() {
+	for n, e := range m.entries() {
+		if e.file == m.file && e.kind == entryFile {
+			m.files.At = n
+		}
+	}
 }
 
 // onFile says whether the list's cursor is on the file that m.file is, and
@@ -97,10 +187,10 @@ func (m *Model) onFile() bool {
 	return false
 }
 
-// goRow puts the list's cursor on the entry of a kind, if there is one.
-func (m *Model) goRow(k entryKind) bool {
+// goRow puts the list's cursor on an entry like the one given, if there is one.
+func (m *Model) goRow(like entry) bool {
 	for n, e := range m.entries() {
-		if e.kind == k {
+		if e.kind == like.kind && e.fold == like.fold {
 			m.files.At = n
 			return true
 		}
@@ -113,7 +203,8 @@ func (m *Model) goRow(k entryKind) bool {
 func (m *Model) entryText(e entry, w int) string {
 	switch e.kind {
 	case entryFold:
-		return kit.Fit(fmt.Sprintf("   %s  +%d −%d  ▸ z", kit.Plural(m.listed.nFold, "lock or generated file"), m.listed.added, m.listed.minus), w)
+		x := m.listed.sums[e.fold]
+		return kit.Fit(fmt.Sprintf("   %s  +%d −%d  ▸ z", kit.Plural(x.files, foldWords[e.fold]), x.added, x.removed), w)
 	case entryLeft:
 		n := len(m.set.LeftOut)
 		text := fmt.Sprintf("   %s left out", kit.Count(n))
@@ -137,9 +228,35 @@ func (m *Model) entryText(e entry, w int) string {
 	} else if f.Added+f.Removed == 0 {
 		counts = ""
 	}
-	tail := kit.Fit(m.unitMarks(f, marks), marks) + " " + kit.Right(counts, number) + " " + kit.Fit(short(f.Status), 4)
+	word := short(f.Status)
+	if onHost(f) {
+		word = "done"
+	}
+	tail := kit.Fit(m.unitMarks(f, marks), marks) + " " + kit.Right(counts, number) + " " + kit.Fit(word, 4)
 	room := max(6, w-3-kit.Width(tail)-1)
-	return kit.Fit(" "+severityMark(f)+" "+kit.Fit(fromEnd(diffreview.SafeName(f.Path), room), room)+" "+tail, w)
+	return kit.Fit(" "+severityMark(f)+newMark(f)+kit.Fit(fromEnd(diffreview.SafeName(f.Path), room), room)+" "+tail, w)
+}
+
+// onHost says that what is approved in a file was applied, and that nothing in
+// it is open.
+func onHost(f *diffreview.File) bool {
+	some, all := false, true
+	f.Each(func(_ string, mark *diffreview.Mark, _ *diffreview.Hunk) {
+		some = some || mark.Applied
+		all = all && (mark.Applied || mark.Decision == diffreview.Rejected)
+	})
+	return some && all
+}
+
+// newMark stands before a file with something that was not in the review before.
+func newMark(f *diffreview.File) string {
+	mark := " "
+	f.Each(func(_ string, m *diffreview.Mark, _ *diffreview.Hunk) {
+		if m.New {
+			mark = "*"
+		}
+	})
+	return mark
 }
 
 func severityMark(f *diffreview.File) string {
@@ -182,9 +299,11 @@ func (m *Model) markOf(f *diffreview.File, v diffreview.Verdict) string {
 		return "✓"
 	case diffreview.Rejected:
 		return "✗"
+	case diffreview.Mixed:
+		return "±"
 	case diffreview.Undecided:
 	}
-	if m.lapsed[f.Path] {
+	if m.lapsed[f.Path] || f.Lapsed != diffreview.Undecided {
 		return "~"
 	}
 	return "·"

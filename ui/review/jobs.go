@@ -1,12 +1,14 @@
 package review
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/diffreview"
+	"fumehood/session"
 	"fumehood/ui/kit"
 )
 
@@ -19,20 +21,38 @@ const (
 	jobApply
 	jobUndo
 	jobHistory
+	jobAsk
 )
 
-// decision is one unit of a job: what it was before the key.
+// decision is one unit of a job: what stood before the key, and what is to stand.
+// Of both only verdict, lines and edit are set.
 type decision struct {
 	id, path string
-	was      diffreview.Verdict
+	was, to  diffreview.Decision
+	text     []byte // of to.Edit, where the session's store does not have it yet
+}
+
+// choice is what is asked of the session.
+func (d decision) choice(ctx context.Context, b Backend, id string) (session.Choice, error) {
+	c := session.Choice{Unit: d.id, Path: d.path, Verdict: d.to.Verdict, Lines: d.to.Lines, Edit: d.text}
+	if d.to.Edit != "" && d.text == nil {
+		text, err := b.Text(ctx, id, d.to.Edit)
+		if err != nil {
+			return c, fmt.Errorf("your edit of %s: %w", diffreview.SafeName(d.path), err)
+		}
+		c.Edit = append([]byte{}, text...)
+	}
+	return c, nil
 }
 
 // job is one thing asked of the session.
 type job struct {
-	kind    jobKind
-	fresh   bool
-	units   []decision
-	verdict diffreview.Verdict
+	kind  jobKind
+	fresh bool
+	units []decision
+	plan  string // of jobApply: what was shown
+	says  string // of jobAsk: what is under way
+	ask   func(ctx context.Context) func() tea.Cmd
 }
 
 // queue runs jobs one after the other, in the order of the keys: a refresh that
@@ -54,6 +74,9 @@ func (q *queue) has(k jobKind) bool {
 	}
 	return false
 }
+
+// busy says that something is under way.
+func (q *queue) busy() bool { return q.now != nil }
 
 // fresh says that a new snapshot is being made, or will be.
 func (q *queue) fresh() bool {
@@ -91,25 +114,33 @@ func (m *Model) pump() tea.Cmd {
 	switch j.kind {
 	case jobLoad:
 		return func() tea.Msg {
-			set, err := b.ChangeSet(ctx, id, j.fresh)
-			return changeSetMsg{Session: id, Job: n, Set: set, Err: err}
+			set, comments, err := b.ChangeSet(ctx, id, j.fresh)
+			return changeSetMsg{Session: id, Job: n, Set: set, Comments: comments, Err: err}
 		}
 	case jobDecide:
-		ids, paths := make([]string, len(j.units)), make([]string, len(j.units))
-		for i, u := range j.units {
-			ids[i], paths[i] = u.id, u.path
-		}
+		units := j.units
 		return func() tea.Msg {
-			return decidedMsg{Session: id, Job: n, Err: b.Decide(ctx, id, ids, paths, j.verdict)}
+			choices := make([]session.Choice, len(units))
+			for i, u := range units {
+				var err error
+				if choices[i], err = u.choice(ctx, b, id); err != nil {
+					return decidedMsg{Session: id, Job: n, Err: err}
+				}
+			}
+			return decidedMsg{Session: id, Job: n, Err: b.Decide(ctx, id, choices)}
 		}
 	case jobPreview:
 		return func() tea.Msg {
-			check, would, err := b.PreviewApply(ctx, id)
-			return previewMsg{Session: id, Job: n, Check: check, Would: would, Err: err}
+			msg := previewMsg{Session: id, Job: n}
+			if msg.Check, msg.Would, msg.Err = b.PreviewApply(ctx, id); msg.Err == nil {
+				msg.Set, msg.Comments, msg.Err = b.ChangeSet(ctx, id, false)
+			}
+			return msg
 		}
 	case jobApply:
+		plan := j.plan
 		return func() tea.Msg {
-			done, err := b.Apply(ctx, id)
+			done, err := b.Apply(ctx, id, plan)
 			return appliedMsg{Session: id, Job: n, Done: done, Err: err}
 		}
 	case jobHistory:
@@ -117,6 +148,8 @@ func (m *Model) pump() tea.Cmd {
 			d, err := b.Detail(ctx, id)
 			return historyMsg{Session: id, Job: n, Nothing: err == nil && nothingApplied(d.Events)}
 		}
+	case jobAsk:
+		return func() tea.Msg { return answerMsg{Session: id, Job: n, Do: j.ask(ctx)} }
 	case jobUndo:
 		return func() tea.Msg {
 			done, err := b.Undo(ctx, id)
@@ -126,21 +159,27 @@ func (m *Model) pump() tea.Cmd {
 	return nil
 }
 
-// decide records a verdict on units of the file at index file, as they are on
-// the screen now. It shows at once and is taken back if it can't be recorded.
-func (m *Model) decide(file int, ids []string, v diffreview.Verdict) tea.Cmd {
-	j := job{kind: jobDecide, verdict: v}
-	for _, id := range ids {
-		was := m.verdict(id)
-		if was == v {
+// record puts decisions on units as they are on the screen now. They show at
+// once and are taken back if they can't be recorded. What would change nothing,
+// or fits no unit, is left out.
+func (m *Model) record(units []decision) tea.Cmd {
+	j := job{kind: jobDecide}
+	for _, d := range units {
+		if d.was == (diffreview.Decision{}) { // else whoever asks has just looked
+			d.was = m.standing(d.id)
+		}
+		if d.was == d.to || !m.put(d.id, d.to) {
 			continue
 		}
-		j.units = append(j.units, decision{id: id, path: m.set.Files[file].Path, was: was})
-		m.setVerdict(id, v)
+		j.units = append(j.units, d)
+		if d.was.Edit != d.to.Edit {
+			m.relay()
+		}
 	}
 	if len(j.units) == 0 {
 		return nil
 	}
+	m.past.add(j.units)
 	m.count()
 	return m.push(j)
 }
@@ -153,10 +192,10 @@ func (m *Model) decided(j job, err error) tea.Cmd {
 		undo := append([]job{j}, m.jobs.wait...)
 		for i := len(undo) - 1; i >= 0; i-- {
 			for _, u := range undo[i].units {
-				m.setVerdict(u.id, u.was)
+				m.put(u.id, u.was)
 			}
 		}
-		m.jobs.wait = nil
+		m.jobs.wait, m.past = nil, past{}
 		m.count()
 		return m.push(job{kind: jobLoad})
 	}
@@ -184,6 +223,10 @@ func (m *Model) Busy() string {
 		return "comparing with your files…"
 	case m.jobs.fresh():
 		return "taking a snapshot…"
+	case m.jobs.now != nil && m.jobs.now.kind == jobAsk:
+		return m.jobs.now.says
+	case m.try.cancel != nil:
+		return "trying " + kit.Safe(m.try.line) + "… " + kit.Age(m.ctx.Clock.Now().Sub(m.try.began)) + " (t ends it)"
 	}
 	return ""
 }
@@ -205,6 +248,6 @@ func (m *Model) ready() bool {
 
 // looked says whether a risky unit was on the screen long enough to be seen.
 func (m *Model) looked(id string) bool {
-	at, ok := m.opened[id]
+	at, ok := m.looks[id]
 	return ok && m.ctx.Clock.Now().Sub(at) >= kit.Grace
 }

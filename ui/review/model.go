@@ -10,6 +10,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -21,10 +22,11 @@ import (
 
 type (
 	changeSetMsg struct {
-		Session string
-		Job     int
-		Set     *diffreview.ChangeSet
-		Err     error
+		Session  string
+		Job      int
+		Set      *diffreview.ChangeSet
+		Comments []diffreview.Comment
+		Err      error
 	}
 	decidedMsg struct {
 		Session string
@@ -36,7 +38,11 @@ type (
 		Job     int
 		Check   session.Applied
 		Would   []string
-		Err     error
+		// Set is what the apply was compared for: decisions that were made
+		// elsewhere, or taken home from a bundle, are not on the screen yet.
+		Set      *diffreview.ChangeSet
+		Comments []diffreview.Comment
+		Err      error
 	}
 	appliedMsg struct {
 		Session string
@@ -72,20 +78,31 @@ type Model struct {
 
 	where   map[string]place               // unit ID -> where it is
 	risky   map[string]*diffreview.Finding // unit ID -> the strongest finding above note
+	said    map[string]string              // unit ID -> how its lines are decided
+	unseen  map[string]bool                // units that no screen shows whole
 	lapsed  map[string]bool                // paths with a verdict that lapsed
-	opened  map[string]time.Time           // unit ID -> when it was first drawn
+	looks   map[string]time.Time           // unit ID -> when it was first drawn
 	settled time.Time                      // until then nothing is decided: the diff has just changed
 	tally   tally
+	past    past // what was decided here, to be taken back
 
 	file   int
 	rows   *fileRows
 	cur    kit.List // in rows
 	files  kit.List // in entries
 	inList bool     // the list of files has the keys
-	folded bool     // lock and generated files are one entry
-	left   int      // cells that lines are moved to the left
+	folded [folds]bool
+	hide   bool // what is decided is left away
+	hiding int  // raised when it is looked at again what is
+	left   int  // cells that lines are moved to the left, bytes in long ones
 	words  bool
 	white  bool
+	side   bool // old and new side by side, where there is room
+
+	asked
+	lines  lineMode
+	opened map[int]span // of the file's gaps, by the hunk after them
+	old    *oldText     // of the file, once a gap was opened
 
 	search    kit.Input
 	searching bool
@@ -101,7 +118,7 @@ type place struct{ file, hunk int }
 
 // New is the place over a backend.
 func New(ctx *kit.Ctx, b Backend) *Model {
-	return &Model{ctx: ctx, backend: b, words: true, folded: true}
+	return &Model{ctx: ctx, backend: b, words: true, folded: allFolded}
 }
 
 // Title is the place's name.
@@ -113,12 +130,18 @@ func (m *Model) Grab() bool { return m.searching }
 // Enter shows a session's change set. The first time a snapshot is made; later
 // what was looked at stays until R.
 func (m *Model) Enter(id string) tea.Cmd {
+	load := m.show(id)
+	m.active = true
+	return tea.Batch(load, m.watch())
+}
+
+func (m *Model) show(id string) tea.Cmd {
 	if id == m.id && m.set != nil {
 		return nil
 	}
 	if id != m.id {
 		*m = Model{
-			ctx: m.ctx, backend: m.backend, words: m.words, white: m.white, folded: true,
+			ctx: m.ctx, backend: m.backend, words: m.words, white: m.white, side: m.side, hide: m.hide, folded: allFolded,
 			w: m.w, h: m.h, id: id, gen: m.gen + 1, jobs: queue{serial: m.jobs.serial + 1},
 		}
 	}
@@ -130,7 +153,7 @@ func (m *Model) Enter(id string) tea.Cmd {
 }
 
 // Exit leaves the place; jobs under way go on.
-func (m *Model) Exit() { m.searching = false }
+func (m *Model) Exit() { m.searching, m.active = false, false }
 
 // Update takes the place's own answers and, while it is active, the keys.
 func (m *Model) Update(msg tea.Msg) tea.Cmd {
@@ -155,8 +178,16 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {
 			return m.toldHistory(msg)
 		}
+	case answerMsg:
+		return m.answered(msg)
+	case pollMsg:
+		return m.poll(msg)
 	case foundMsg:
 		return m.found(msg)
+	case oldTextMsg:
+		return m.read(msg)
+	case resultMsg:
+		return m.showResult(msg)
 	case tea.WindowSizeMsg:
 		m.w, m.h = msg.Width, msg.Height
 	case tea.KeyPressMsg:
@@ -185,7 +216,9 @@ func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
 		return m.pump()
 	}
 	old, oldUnit, oldPath, oldRow := m.set, m.unitID(), m.path(), m.row()
+	lines, line := m.lines, m.rowNow()
 	m.err, m.set = nil, msg.Set
+	m.goneOn = false
 	if m.set == nil {
 		m.set = &diffreview.ChangeSet{Session: m.id}
 	}
@@ -196,31 +229,47 @@ func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
 	m.file, m.rows = 0, nil
 	m.restore(oldUnit, oldPath)
 	moved := m.unitID() != oldUnit
-	if oldRow != entryFile && m.inList && !m.goRow(oldRow) {
+	if oldRow.kind != entryFile && m.inList && !m.goRow(oldRow) {
 		moved = true
+	}
+	if u, ok := m.unitNow(); ok && !moved {
+		// The unit has the same lines: the cursor stays on its own.
+		if at := m.laid().find(u.hunk, int(line.anyLine())); at >= 0 && (line.kind == rowLine || line.kind == rowPair) {
+			m.cur.At = at
+			if m.lines = lines; lines.ranged {
+				m.lines.hunk = int32(u.hunk)
+			}
+		}
 	}
 	if old != nil && moved {
 		m.settled = m.ctx.Clock.Now().Add(kit.Grace)
 	}
 	m.count()
-	return m.pump()
+	return tea.Batch(m.showComments(msg.Comments), m.wantEdits(), m.pump())
 }
 
 // index notes where each unit is and which are risky.
 func (m *Model) index() {
 	m.where = map[string]place{}
 	m.risky = map[string]*diffreview.Finding{}
-	if m.opened == nil {
-		m.opened = map[string]time.Time{}
+	m.unseen, m.said = map[string]bool{}, nil
+	if m.looks == nil {
+		m.looks = map[string]time.Time{}
 	}
 	for i := range m.set.Files {
 		f := &m.set.Files[i]
 		if f.Whole != "" {
 			m.where[f.Whole] = place{i, -1}
+			if f.Binary {
+				m.unseen[f.Whole] = true
+			}
 		}
 		for h := range f.Hunks {
 			if f.Hunks[h].ID != f.Whole {
 				m.where[f.Hunks[h].ID] = place{i, h}
+			}
+			if tooLong(&f.Hunks[h]) {
+				m.unseen[f.Hunks[h].ID] = true
 			}
 		}
 		if len(f.Findings) > 0 {
@@ -239,12 +288,12 @@ func (m *Model) noteLapsed(old *diffreview.ChangeSet) {
 	m.lapsed = map[string]bool{}
 	for i := range old.Files {
 		f := &old.Files[i]
-		for _, id := range f.UnitIDs() {
-			if _, ok := m.where[id]; !ok && verdictOf(f, id) != diffreview.Undecided {
+		f.Each(func(id string, mark *diffreview.Mark, h *diffreview.Hunk) {
+			if _, ok := m.where[id]; !ok && (mark.Decision != diffreview.Undecided || h != nil && h.Part != nil) {
 				m.lapsed[f.Path] = true
 				n++
 			}
-		}
+		})
 	}
 	if n > 0 {
 		m.ctx.Say(fmt.Sprintf("%s lapsed: the bytes they were made on have changed", kit.Plural(n, "decision")))
@@ -264,8 +313,11 @@ func (m *Model) refit() {
 					gone++
 					continue
 				}
-				d.was = m.verdict(d.id)
-				m.setVerdict(d.id, j.verdict)
+				d.was = m.standing(d.id)
+				if !m.put(d.id, d.to) {
+					gone++
+					continue
+				}
 				units = append(units, d)
 			}
 			if j.units = units; len(units) == 0 {
@@ -298,11 +350,12 @@ func (m *Model) restore(unitID, path string) {
 
 // tally is what the head line and the badge say.
 type tally struct {
-	units, decided  int
-	added, removed  int
-	openFiles       int
-	openRisky       int
-	approved, whole int
+	units, decided int
+	added, removed int
+	openFiles      int
+	openRisky      int
+	notShown       int // files of which an open part is not shown whole
+	approved       int // units of which something is
 }
 
 func (m *Model) count() {
@@ -311,24 +364,27 @@ func (m *Model) count() {
 		f := &m.set.Files[i]
 		t.added += f.Added
 		t.removed += f.Removed
-		open := false
-		each(f, func(id string, v diffreview.Verdict) {
+		open, unseen := false, false
+		f.Each(func(id string, mark *diffreview.Mark, h *diffreview.Hunk) {
 			t.units++
-			switch v {
-			case diffreview.Undecided:
+			if mark.Decision == diffreview.Undecided {
 				open = true
+				unseen = unseen || m.unseen[id]
 				if m.risky[id] != nil {
 					t.openRisky++
 				}
-			case diffreview.Approved:
+			} else {
+				t.decided++
+			}
+			if mark.Decision == diffreview.Approved || h != nil && slices.Contains(h.Part, diffreview.Approved) {
 				t.approved++
-				t.decided++
-			case diffreview.Rejected:
-				t.decided++
 			}
 		})
 		if open {
 			t.openFiles++
+		}
+		if unseen {
+			t.notShown++
 		}
 	}
 	m.tally = t

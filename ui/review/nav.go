@@ -2,13 +2,16 @@ package review
 
 import (
 	"bytes"
+	"slices"
+	"sort"
 
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/diffreview"
 )
 
-func (m *Model) narrow() bool { return m.w < wideFrom }
+// narrow says that list and diff take turns on the screen.
+func (m *Model) narrow() bool { return m.w < wideFrom || m.sideOn() && m.w < sideListFrom }
 
 func (m *Model) fileNow() *diffreview.File {
 	if m.set == nil || m.file < 0 || m.file >= len(m.set.Files) {
@@ -25,30 +28,67 @@ func (m *Model) path() string {
 }
 
 // laid gives the rows of the file under the cursor, laid out when first asked
-// and again for another width; the cursor then stays on its line.
+// and again for another width.
 func (m *Model) laid() *fileRows {
-	f := m.fileNow()
-	if f == nil {
+	if m.fileNow() == nil {
 		return &fileRows{}
 	}
-	w := m.diffWidth()
-	if m.rows != nil && m.rows.width == w {
-		return m.rows
-	}
-	old := m.rows
-	m.rows = layOut(f, w)
-	if old != nil && m.cur.At < len(old.rows) {
-		r := old.rows[m.cur.At]
-		switch r.kind {
-		case rowLine:
-			m.cur.At = m.rows.find(int(r.hunk), int(r.line))
-		case rowUnit, rowInfo, rowFinding:
-			if len(m.rows.units) > int(r.unit) {
-				m.cur.At = m.rows.units[r.unit].from
-			}
-		}
+	if m.rows == nil || m.rows.width != m.diffWidth() || m.rows.side != m.sideOn() {
+		m.relay()
 	}
 	return m.rows
+}
+
+// relay lays the file out anew. The cursor stays on its line, and that where it
+// is on the screen.
+func (m *Model) relay() {
+	f := m.fileNow()
+	if f == nil {
+		m.rows = nil
+		return
+	}
+	old := m.rows
+	m.rows = m.weave(f, layOut(f, layout{width: m.diffWidth(), side: m.sideOn(), hide: m.hide, opened: m.opened, old: m.old}))
+	if old == nil || m.cur.At >= len(old.rows) {
+		return
+	}
+	below := m.cur.At - m.cur.Top
+	m.cur.At = max(0, m.rows.like(old.rows[m.cur.At]))
+	m.cur.Top = max(0, m.cur.At-below)
+}
+
+// like finds what a row of another layout of the file showed.
+func (fr *fileRows) like(r row) int {
+	switch r.kind {
+	case rowLine, rowPair, rowCut:
+		return fr.find(int(r.hunk), int(r.anyLine()))
+	case rowGap, rowSame:
+		at := -1
+		for i, x := range fr.rows {
+			if x.hunk != r.hunk || x.kind != rowGap && x.kind != rowSame {
+				continue
+			}
+			if x.kind == r.kind && (x.kind == rowGap || x.line == r.line) {
+				return i
+			}
+			if at < 0 || x.kind == rowGap || x.line == r.line {
+				at = i
+			}
+		}
+		return at
+	case rowComment:
+		for i, x := range fr.rows {
+			if x.kind == rowComment && x.finding == r.finding {
+				return i
+			}
+		}
+		return max(0, fr.find(int(r.hunk), int(r.line)))
+	case rowUnit, rowInfo, rowFinding, rowWritten:
+	}
+	if r.unit >= 0 && int(r.unit) < len(fr.units) {
+		return fr.units[r.unit].from
+	}
+	return 0
 }
 
 func (m *Model) diffWidth() int {
@@ -56,6 +96,14 @@ func (m *Model) diffWidth() int {
 		return m.w
 	}
 	return m.w - m.listWidth() - 1
+}
+
+// rowNow is the row under the cursor.
+func (m *Model) rowNow() row {
+	if fr := m.laid(); m.cur.At < len(fr.rows) {
+		return fr.rows[m.cur.At]
+	}
+	return row{}
 }
 
 func (m *Model) unitNow() (unit, bool) {
@@ -78,19 +126,19 @@ func (m *Model) goFile(i int) {
 	i = max(0, min(i, len(m.set.Files)-1))
 	if i != m.file || m.rows == nil {
 		m.file, m.rows, m.left = i, nil, 0
+		m.old, m.opened, m.lines = nil, nil, lineMode{}
 		m.cur.At, m.cur.Top = 0, 0
 		if us := m.laid().units; len(us) > 0 && us[0].from < m.page() {
 			m.cur.At = us[0].from
 		}
 	}
-	if m.folded && m.inFold(i) {
-		m.folded = false
+	if g := m.foldOf(i); g >= 0 {
+		m.folded[g] = false
 	}
-	for n, e := range m.entries() {
-		if e.file == m.file && e.kind == entryFile {
-			m.files.At = n
-		}
+	if m.hide && !slices.Contains(m.entries(), entry{kind: entryFile, file: i}) {
+		m.hiding++ // the list has the file that is shown
 	}
+	m.follow()
 }
 
 // goUnit puts the cursor on the head of a unit of the file, with as much of the
@@ -115,6 +163,10 @@ func (m *Model) line(d int) tea.Cmd {
 	if m.inList {
 		return m.entry(d)
 	}
+	if m.lines.on {
+		m.changedLine(d)
+		return nil
+	}
 	m.cur.Move(d, len(m.laid().rows))
 	return nil
 }
@@ -135,8 +187,14 @@ func (m *Model) entry(d int) tea.Cmd {
 }
 
 func (m *Model) nextFile(d int) tea.Cmd {
-	if m.set != nil && len(m.set.Files) > 0 {
-		m.goFile(m.file + d)
+	if m.set == nil {
+		return nil
+	}
+	for i := m.file + d; i >= 0 && i < len(m.set.Files); i += d {
+		if !m.hidden(i) {
+			m.goFile(i)
+			break
+		}
 	}
 	return nil
 }
@@ -144,33 +202,26 @@ func (m *Model) nextFile(d int) tea.Cmd {
 // hunk goes to the unit after or before, into the next file where this one has
 // no more.
 func (m *Model) hunk(d int) tea.Cmd {
-	f := m.fileNow()
-	if f == nil {
+	if m.fileNow() == nil {
 		return nil
 	}
 	us := m.laid().units
-	at := -1
-	if u, ok := m.unitNow(); ok {
-		for i := range us {
-			if us[i].id == u.id && us[i].from == u.from {
-				at = i
-			}
-		}
-		if d < 0 && m.cur.At > u.from {
-			m.goUnit(u.id)
-			return nil
-		}
+	at := sort.Search(len(us), func(i int) bool { return us[i].from > m.cur.At }) - 1
+	if d < 0 && at >= 0 && m.cur.At > us[at].from && !m.lines.on {
+		m.goUnit(us[at].id)
+		return nil
 	}
 	if to := at + d; to >= 0 && to < len(us) {
 		m.goUnit(us[to].id)
+		if m.lines.on {
+			m.lines.ranged = false
+			m.snap(us[to].from, us[to].to)
+		}
 		return nil
 	}
-	next := m.file + d
-	if next < 0 || next >= len(m.set.Files) {
-		return nil
-	}
-	m.goFile(next)
-	if us = m.laid().units; d < 0 && len(us) > 0 {
+	was := m.file
+	m.nextFile(d)
+	if us = m.laid().units; d < 0 && len(us) > 0 && m.file != was {
 		m.goUnit(us[len(us)-1].id)
 	}
 	return nil
@@ -209,8 +260,14 @@ func (m *Model) next(want func(id string, v diffreview.Verdict) bool) bool {
 }
 
 func (m *Model) nextUndecided() tea.Cmd {
+	if m.lines.on && m.nextOpenLine() {
+		return nil
+	}
 	if !m.next(func(_ string, v diffreview.Verdict) bool { return v == diffreview.Undecided }) {
 		m.ctx.Say("everything is decided")
+	}
+	if m.hide {
+		m.rehide()
 	}
 	return nil
 }
@@ -236,8 +293,8 @@ func (m *Model) startSearch(d int) tea.Cmd {
 	hunk, line := -1, -1
 	if rs := m.laid().rows; m.cur.At < len(rs) {
 		hunk = int(rs[m.cur.At].hunk)
-		if rs[m.cur.At].kind == rowLine {
-			line = int(rs[m.cur.At].line)
+		if k := rs[m.cur.At].kind; k == rowLine || k == rowPair {
+			line = int(rs[m.cur.At].anyLine())
 		}
 	}
 	return func() tea.Msg {
@@ -294,7 +351,7 @@ func (m *Model) found(msg foundMsg) tea.Cmd {
 		return nil
 	}
 	m.goFile(msg.File)
-	m.cur.At = m.laid().find(msg.Hunk, msg.Line)
+	m.cur.At = max(0, m.laid().find(msg.Hunk, msg.Line))
 	m.inList = false
 	return nil
 }

@@ -4,20 +4,22 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"fumehood/diffreview"
 	"fumehood/diffreview/linediff"
 	"fumehood/ui/kit"
 	"fumehood/ui/style"
 )
 
-// maxPainted bounds how much of one line is looked at, in bytes. Beyond it the
-// line is cut, with a mark; no screen is that wide.
-const maxPainted = 16 << 10
+// perCell bounds how many bytes of a long line are looked at for each cell of its
+// place. Beyond it the line is cut, with a mark.
+const perCell = 16
 
-// maxWordLine is the longest line, in bytes, that is compared word by word.
-const maxWordLine = 2000
+// What stands before a row.
+const (
+	noLead     = " "
+	cursorLead = "▸"
+	rangeLead  = "▪" // in the range that keys are for
+)
 
 // painter draws the rows of one file. Every byte of a line passes
 // diffreview.Visible: nothing that a file contains acts on the terminal.
@@ -27,21 +29,101 @@ type painter struct {
 	fr           *fileRows
 	w, left      int
 	words, white bool
+	lead         string // of the row that is drawn next
+	marked       int32  // the hunk, from 1, whose lines show their verdicts; others do where they differ
 }
 
-// line draws a line of a hunk: numbers, sign, text. The sign says added or
-// removed without any colour.
-func (p *painter) line(r row, sel, risky bool) string {
-	h := &p.f.Hunks[r.hunk]
-	l := &h.Lines[r.line]
-	d := p.fr.digits
-	num := func(n int) string {
-		if n == 0 {
-			return strings.Repeat(" ", d)
-		}
-		return fmt.Sprintf("%*d", d, n)
+// row draws a row of any kind but the head of a unit.
+func (p *painter) row(r row) string {
+	sel := p.lead == cursorLead
+	switch r.kind {
+	case rowLine:
+		return p.line(r)
+	case rowPair:
+		return p.pair(r)
+	case rowFinding:
+		return p.finding(r, sel)
+	case rowInfo:
+		return p.info(r.text, sel)
+	case rowCut:
+		return p.cut(r, sel)
+	case rowGap:
+		return p.gap(r, sel)
+	case rowSame:
+		return p.same(r)
+	case rowUnit, rowComment, rowWritten:
 	}
-	lead, sign := " ", " "
+	return ""
+}
+
+// line draws a line of a hunk: numbers, verdict, sign, text. The sign says added
+// or removed without any colour.
+func (p *painter) line(r row) string {
+	l := &p.f.Hunks[r.hunk].Lines[r.line]
+	gutter := p.lead + p.number(l.Old) + " " + p.number(l.New)
+	return p.coded(gutter, r.hunk, r.line, r.pair, p.w)
+}
+
+// pair draws old and new side by side.
+func (p *painter) pair(r row) string {
+	left, right := p.halves()
+	return p.half(p.lead, r.hunk, r.line, r.pair, true, left) + p.st.Border.Render("│") + p.half(" ", r.hunk, r.pair, r.line, false, right)
+}
+
+func (p *painter) halves() (left, right int) {
+	left = (p.w - 1) / 2
+	return left, p.w - 1 - left
+}
+
+func (p *painter) half(lead string, hunk, line, partner int32, old bool, w int) string {
+	if line < 0 {
+		return p.leadStyle().Render(lead) + strings.Repeat(" ", max(0, w-1))
+	}
+	l := &p.f.Hunks[hunk].Lines[line]
+	no := l.New
+	if old {
+		no = l.Old
+	}
+	if partner == line {
+		partner = -1
+	}
+	return p.coded(lead+p.number(no), hunk, line, partner, w)
+}
+
+func (p *painter) number(n int) string {
+	if n == 0 {
+		return strings.Repeat(" ", p.fr.digits)
+	}
+	return fmt.Sprintf("%*d", p.fr.digits, n)
+}
+
+// verdict is the mark of one line, where its hunk's lines are decided apart.
+func (p *painter) verdict(hunk, line int32) (string, style.Style) {
+	h := &p.f.Hunks[hunk]
+	if h.Lines[line].Op == ' ' || h.Part == nil && p.marked != hunk+1 {
+		return " ", p.st.Muted
+	}
+	switch h.LineVerdict(int(line)) {
+	case diffreview.Approved:
+		return "✓", p.st.Held
+	case diffreview.Rejected:
+		return "✗", p.st.Refused
+	case diffreview.Undecided, diffreview.Mixed:
+	}
+	return "·", p.st.Muted
+}
+
+func (p *painter) leadStyle() style.Style {
+	if p.lead == noLead {
+		return p.st.Muted
+	}
+	return p.st.Selection
+}
+
+// coded draws a gutter and behind it verdict, sign and text of a line, in w cells.
+func (p *painter) coded(gutter string, hunk, line, partner int32, w int) string {
+	l := &p.f.Hunks[hunk].Lines[line]
+	sign := " "
 	base, word, tone := p.st.Text, style.Style{}, p.st.Muted
 	switch l.Op {
 	case '+':
@@ -49,60 +131,123 @@ func (p *painter) line(r row, sel, risky bool) string {
 	case '-':
 		sign, base, word, tone = "−", p.st.RemovedLine, p.st.RemovedWord, p.st.Removed
 	}
-	if sel {
-		lead = "▸"
+	verdict, vtone := p.verdict(hunk, line)
+	switch risky := p.fr.risky[l.New]; {
+	case risky && verdict == " ":
+		gutter, verdict, tone, vtone = gutter+" ", "!", p.st.Danger, p.st.Danger
+	case risky:
+		gutter, tone = gutter+"!", p.st.Danger
+	default:
+		gutter += " "
 	}
-	if risky {
-		sign = "!" + sign
-	} else {
-		sign = " " + sign
-	}
-	gutter := lead + num(l.Old) + " " + num(l.New) + " "
-	if sel {
-		gutter = p.st.Selection.Render(gutter)
-	} else {
-		gutter = p.st.Muted.Render(gutter)
-	}
-	if risky {
-		tone = p.st.Danger
-	}
-	room := p.w - (2*d + 3) - 3
+	room := w - kit.Width(gutter) - 3
 	if room < 1 {
-		return kit.Cut(gutter, p.w)
+		return p.leadStyle().Render(kit.Fit(gutter, w))
 	}
-	return gutter + tone.Render(sign) + base.Render(" ") + p.text(l, r, h, base, word, room)
+	return p.leadStyle().Render(gutter) + vtone.Render(verdict) + tone.Render(sign) + base.Render(" ") + p.text(l, hunk, line, partner, base, word, room)
 }
 
-// text draws the bytes of a line in exactly w cells.
-func (p *painter) text(l *diffreview.Line, r row, h *diffreview.Hunk, base, word style.Style, w int) string {
-	raw := l.Text
-	cut := false
-	if len(raw) > maxPainted {
-		raw, cut = raw[:maxPainted], true
+// same draws an unchanged line out of a gap.
+func (p *painter) same(r row) string {
+	g := p.fr.gaps[r.hunk]
+	old := int(r.line) + 1
+	l := &diffreview.Line{Op: ' ', Text: p.fr.old.lines[r.line]}
+	draw := func(gutter string, w int) string {
+		room := w - kit.Width(gutter) - 3
+		if room < 1 {
+			return p.leadStyle().Render(kit.Fit(gutter, w))
+		}
+		return p.leadStyle().Render(gutter) + "   " + p.raw(l, l.Text, nil, min(p.left, len(l.Text)), false, p.st.Text, style.Style{}, room)
+	}
+	if !p.fr.side {
+		return draw(p.lead+p.number(old)+" "+p.number(old-g.old+g.new)+" ", p.w)
+	}
+	left, right := p.halves()
+	return draw(p.lead+p.number(old)+" ", left) + p.st.Border.Render("│") + draw(" "+p.number(old-g.old+g.new)+" ", right)
+}
+
+// gap says how much is folded.
+func (p *painter) gap(r row, sel bool) string {
+	text := p.fr.gapText(int(r.hunk))
+	if sel {
+		return p.st.Selection.Render(kit.Fit("▸    "+text+"   + opens", p.w))
+	}
+	return p.st.Muted.Render(kit.Fit("     "+text, p.w))
+}
+
+// cut says what of the long line above is drawn; side by side, of each.
+func (p *painter) cut(r row, sel bool) string {
+	say := func(line, partner int32, gutter, w int, lead string) string {
+		st := p.st.Warn
+		if sel {
+			st = p.st.Selection
+		}
+		if line < 0 || len(p.f.Hunks[r.hunk].Lines[line].Text) <= longLine {
+			return st.Render(kit.Fit(lead, w))
+		}
+		text := p.f.Hunks[r.hunk].Lines[line].Text
+		room := max(1, w-gutter-3)
+		at := begin(text, p.fr.regionOf(p.f, r.hunk, line, partner), room, p.left)
+		return st.Render(kit.Fit(lead+"   "+cutSaid(text, at), w))
+	}
+	if !p.fr.side {
+		return say(r.line, r.pair, 2*p.fr.digits+3, p.w, p.lead)
+	}
+	left, right := p.halves()
+	return say(r.line, r.pair, p.fr.digits+2, left, p.lead) + p.st.Border.Render("│") + say(r.pair, r.line, p.fr.digits+2, right, " ")
+}
+
+// text draws the bytes of a hunk's line in exactly w cells, with the words that
+// changed. Of a long line it draws what is around the change.
+func (p *painter) text(l *diffreview.Line, hunk, line, partner int32, base, word style.Style, w int) string {
+	if len(l.Text) > longLine {
+		part := p.fr.regionOf(p.f, hunk, line, partner)
+		at := begin(l.Text, part, w, p.left)
+		end := min(len(l.Text), at+perCell*w)
+		var changed []linediff.Range
+		if p.words && partner >= 0 && part.to > at && part.from < end {
+			changed = []linediff.Range{{Start: max(0, part.from-at), End: part.to - at}}
+		}
+		cut := *l
+		cut.NoEOL = l.NoEOL && end == len(l.Text)
+		return p.raw(&cut, l.Text[at:end], changed, at, true, base, word, w)
 	}
 	var changed []linediff.Range
-	if p.words && r.pair >= 0 && len(l.Text) <= maxWordLine && len(h.Lines[r.pair].Text) <= maxWordLine {
-		other := h.Lines[r.pair].Text
+	if p.words && partner >= 0 && len(p.f.Hunks[hunk].Lines[partner].Text) <= longLine {
+		other := p.f.Hunks[hunk].Lines[partner].Text
 		if l.Op == '-' {
 			changed, _ = linediff.Words(l.Text, other)
 		} else {
 			_, changed = linediff.Words(other, l.Text)
 		}
 	}
-	c := canvas{w: w, skip: p.left}
-	if p.left > 0 {
+	return p.raw(l, l.Text, changed, max(0, p.left), false, base, word, w)
+}
+
+// raw draws bytes, all of a line or a part of a long one, in exactly w cells. at
+// is how many cells are to the left of it, or bytes for a part.
+func (p *painter) raw(l *diffreview.Line, raw []byte, changed []linediff.Range, at int, part bool, base, word style.Style, w int) string {
+	c := canvas{w: w, skip: max(0, at)}
+	if part {
+		c.skip = 0
+	}
+	cut := part && at+len(raw) < len(l.Text)
+	if limit := perCell * (w + c.skip); len(raw) > limit {
+		raw, cut = raw[:limit], true
+	}
+	if at > 0 {
 		// The first cell says that there is something to the left of it.
 		c.b.WriteString(p.st.Control.Render("‹"))
 		c.w--
 	}
-	at := 0
+	pos := 0
 	marks := p.white || l.Op != ' '
 	for _, s := range diffreview.Visible(raw) {
 		st := base
 		switch s.Kind {
 		case diffreview.Plain:
-			p.plain(&c, s, at, changed, base, word)
-			at += len(s.Raw)
+			p.plain(&c, s, pos, changed, base, word)
+			pos += len(s.Raw)
 			continue
 		case diffreview.Tab:
 			n := 4 - (c.x % 4)
@@ -110,7 +255,7 @@ func (p *painter) text(l *diffreview.Line, r row, h *diffreview.Hunk, base, word
 			if p.white {
 				text, st = "→"+text[1:], p.st.Muted.On(base)
 			}
-			if in(changed, at) {
+			if in(changed, pos) {
 				st = base.On(word)
 			}
 			c.put(text, st)
@@ -129,108 +274,16 @@ func (p *painter) text(l *diffreview.Line, r row, h *diffreview.Hunk, base, word
 		case diffreview.Control, diffreview.Bidi, diffreview.Invisible, diffreview.Invalid:
 			c.put(s.Text, base.On(p.st.Control))
 		}
-		at += len(s.Raw)
+		pos += len(s.Raw)
+		if c.over {
+			break
+		}
 	}
 	if l.NoEOL {
 		c.put("  (no newline at the end)", base.On(p.st.Muted))
 	}
 	c.over = c.over || cut
 	return c.done(base, p.st.Control)
-}
-
-// plain draws printable text, with the words in it that changed.
-func (p *painter) plain(c *canvas, s diffreview.Span, at int, changed []linediff.Range, base, word style.Style) {
-	text := s.Text
-	end := at + len(text)
-	pos := at
-	for _, r := range changed {
-		from, to := max(r.Start, pos), min(r.End, end)
-		if from >= to {
-			continue
-		}
-		c.put(text[pos-at:from-at], base)
-		c.put(text[from-at:to-at], base.On(word))
-		pos = to
-	}
-	c.put(text[pos-at:], base)
-}
-
-func in(rs []linediff.Range, at int) bool {
-	for _, r := range rs {
-		if at >= r.Start && at < r.End {
-			return true
-		}
-	}
-	return false
-}
-
-// canvas is one line of w cells, beginning skip cells into what is put. Its
-// last cell is held back, since it may have to say that there is more.
-type canvas struct {
-	b     strings.Builder
-	w     int
-	skip  int
-	x     int // cells put so far, skipped ones included
-	drawn int
-	last  string // what the last cell has, unless there is more
-	lastW int
-	over  bool
-}
-
-func (c *canvas) put(s string, st style.Style) {
-	if s == "" {
-		return
-	}
-	if c.over {
-		c.x += len(s)
-		return
-	}
-	width := kit.Width(s)
-	if c.x >= c.skip && c.lastW == 0 && c.drawn+width < c.w {
-		c.b.WriteString(st.Render(s))
-		c.x += width
-		c.drawn += width
-		return
-	}
-	var part strings.Builder
-	for len(s) > 0 {
-		g, n := ansi.FirstGraphemeCluster(s, ansi.GraphemeWidth)
-		s = s[len(g):]
-		from := c.x
-		c.x += n
-		if from < c.skip {
-			// Not on the screen; of a wide character that straddles the edge, what
-			// would be seen of it is left blank.
-			if n = c.x - c.skip; n <= 0 {
-				continue
-			}
-			g = strings.Repeat(" ", n)
-		}
-		switch {
-		case n > 0 && (c.lastW > 0 || c.drawn+n > c.w):
-			c.over = true
-			c.b.WriteString(st.Render(part.String()))
-			return
-		case c.lastW > 0 || n > 0 && c.drawn+n == c.w:
-			c.last += st.Render(g)
-			c.lastW += n
-		default:
-			part.WriteString(g)
-			c.drawn += n
-		}
-	}
-	c.b.WriteString(st.Render(part.String()))
-}
-
-// done fills the line up and marks what is beyond its ends.
-func (c *canvas) done(base, mark style.Style) string {
-	if c.over {
-		c.b.WriteString(mark.Render(strings.Repeat(" ", max(0, c.w-1-c.drawn)) + "›"))
-		return c.b.String()
-	}
-	c.b.WriteString(c.last)
-	c.b.WriteString(base.Render(strings.Repeat(" ", max(0, c.w-c.drawn-c.lastW))))
-	return c.b.String()
 }
 
 // finding is what would happen on this machine, in one sentence.

@@ -15,19 +15,55 @@ const (
 	rowInfo    kind = iota // a sentence about the file; text has it
 	rowUnit                // the head of a unit of decision
 	rowLine                // a line of a hunk
+	rowPair                // side by side: line is on the left, pair on the right, -1 is none
 	rowFinding             // what a risk rule says, under what it is about
+	rowCut                 // under a line that is too long to be shown whole
+	rowGap                 // unchanged lines that are folded; hunk is the one after them
+	rowSame                // an unchanged line out of a gap; line counts the old text's from 0
+	rowComment             // a comment on what is above it; finding counts the comments
+	rowWritten             // a line of the hunk as the reviewer wrote it
 )
 
 // row is one line of the diff as it is drawn. A file of half a million lines
 // has as many, so they are small and hold no text of lines.
 type row struct {
 	kind    kind
-	unit    int32 // the unit that it belongs to
+	unit    int32 // the unit that it belongs to; -1: none
 	hunk    int32
 	line    int32 // within the hunk
 	pair    int32 // of a changed line: its partner on the other side, or -1
 	finding int32
 	text    string
+}
+
+// anyLine is a line of the hunk that the row shows: the left one of two.
+func (r row) anyLine() int32 {
+	if r.kind == rowPair && r.line < 0 {
+		return r.pair
+	}
+	return r.line
+}
+
+// has says whether the row shows a line of the hunk.
+func (r row) has(line int32) bool {
+	return r.line == line && (r.kind == rowLine || r.kind == rowPair) || r.kind == rowPair && r.pair == line
+}
+
+// changed gives the changed lines that the row shows: one, two side by side, or
+// none.
+func (r row) changed(f *diffreview.File) []int32 {
+	if r.kind != rowLine && r.kind != rowPair {
+		return nil
+	}
+	ls := f.Hunks[r.hunk].Lines
+	var out []int32
+	if r.line >= 0 && ls[r.line].Op != ' ' {
+		out = append(out, r.line)
+	}
+	if r.kind == rowPair && r.pair >= 0 && r.pair != r.line && ls[r.pair].Op != ' ' {
+		out = append(out, r.pair)
+	}
+	return out
 }
 
 // unit is one unit of decision and where its rows are.
@@ -38,23 +74,34 @@ type unit struct {
 	to   int // behind its last
 }
 
+// layout is how a file is laid out.
+type layout struct {
+	width  int
+	side   bool         // old and new side by side
+	hide   bool         // of what is decided the head alone is shown
+	opened map[int]span // what is shown of gaps, by the hunk after them
+	old    *oldText     // once it was read
+}
+
 // fileRows is a file laid out as rows.
 type fileRows struct {
 	rows   []row
 	units  []unit
 	digits int          // of the line numbers
 	risky  map[int]bool // new line numbers that a finding above note is about
-	width  int          // that findings and sentences are wrapped at
+	gaps   []gap        // by the hunk after them
+	layout
+
+	regions map[lineKey]region // of long lines that were drawn
 }
 
-// layOut makes the rows of a file for a width. It is pure and linear in the
-// file's lines.
-func layOut(f *diffreview.File, w int) *fileRows {
+// layOut makes the rows of a file. It is pure and linear in the file's lines.
+func layOut(f *diffreview.File, how layout) *fileRows {
 	n := 2
 	for i := range f.Hunks {
-		n += len(f.Hunks[i].Lines) + 1
+		n += len(f.Hunks[i].Lines) + 2
 	}
-	fr := &fileRows{rows: make([]row, 0, n+len(f.Findings)), digits: 2, width: w}
+	fr := &fileRows{rows: make([]row, 0, n+len(f.Findings)), layout: how}
 	byLine, loose := placeFindings(f)
 	for no, xs := range byLine {
 		for _, x := range xs {
@@ -70,32 +117,76 @@ func layOut(f *diffreview.File, w int) *fileRows {
 		fr.open(f.Whole, -1)
 	}
 	for _, s := range about(f) {
-		for _, l := range kit.Wrap(s, max(20, w-4)) {
+		for _, l := range kit.Wrap(s, max(20, fr.width-4)) {
 			fr.add(row{kind: rowInfo, text: l})
 		}
 	}
 	for _, x := range loose {
 		fr.addFinding(f, x, 0)
 	}
+	fr.gaps = gapsOf(f, how.old)
 	last := 0
 	for h := range f.Hunks {
-		hunk := &f.Hunks[h]
-		id := hunk.ID
-		fr.open(id, h)
-		pairs := pair(hunk.Lines)
-		for l := range hunk.Lines {
-			fr.add(row{kind: rowLine, hunk: int32(h), line: int32(l), pair: pairs[l]})
-			last = max(last, hunk.Lines[l].Old, hunk.Lines[l].New)
-			if no := hunk.Lines[l].New; no > 0 && len(byLine) > 0 {
-				for _, x := range byLine[no] {
-					fr.addFinding(f, x, h)
-				}
+		fr.addGap(h)
+		fr.addHunk(f, h, byLine)
+		if ls := f.Hunks[h].Lines; len(ls) > 0 {
+			x := &f.Hunks[h]
+			last = max(last, x.OldStart+x.OldLines, x.NewStart+x.NewLines)
+		}
+	}
+	fr.addGap(len(f.Hunks))
+	fr.close()
+	if n := len(fr.gaps); n > 0 && how.old != nil {
+		g, top := fr.gaps[n-1], fr.opened[n-1].top
+		last = max(last, g.old+top, g.new+top)
+	}
+	fr.digits = max(2, len(fmt.Sprint(last)))
+	return fr
+}
+
+func (fr *fileRows) addHunk(f *diffreview.File, h int, byLine map[int][]int) {
+	hunk := &f.Hunks[h]
+	fr.open(hunk.ID, h)
+	if fr.hide && decided(f, hunk) {
+		return
+	}
+	line := func(r row, no int) {
+		r.hunk = int32(h)
+		fr.add(r)
+		if isLong(hunk, r) {
+			fr.add(row{kind: rowCut, hunk: int32(h), line: r.line, pair: r.pair})
+		}
+		if no > 0 && len(byLine) > 0 {
+			for _, x := range byLine[no] {
+				fr.addFinding(f, x, h)
 			}
 		}
 	}
-	fr.close()
-	fr.digits = max(2, len(fmt.Sprint(last)))
-	return fr
+	pairs := pair(hunk.Lines)
+	if !fr.side {
+		for l := range hunk.Lines {
+			line(row{kind: rowLine, line: int32(l), pair: pairs[l]}, hunk.Lines[l].New)
+		}
+		return
+	}
+	for l := range hunk.Lines {
+		switch p := pairs[l]; {
+		case hunk.Lines[l].Op == ' ':
+			line(row{kind: rowPair, line: int32(l), pair: int32(l)}, hunk.Lines[l].New)
+		case hunk.Lines[l].Op == '+' && p < 0:
+			line(row{kind: rowPair, line: -1, pair: int32(l)}, hunk.Lines[l].New)
+		case hunk.Lines[l].Op == '-' && p < 0:
+			line(row{kind: rowPair, line: int32(l), pair: -1}, 0)
+		case hunk.Lines[l].Op == '-':
+			line(row{kind: rowPair, line: int32(l), pair: p}, hunk.Lines[p].New)
+		}
+	}
+}
+
+// decided holds for a unit of which no line is open.
+func decided(f *diffreview.File, h *diffreview.Hunk) bool {
+	mark, _ := f.Unit(h.ID)
+	return mark != nil && mark.Decision != diffreview.Undecided
 }
 
 // wholeIsHunk holds for an added or deleted text file: its one hunk shows what
@@ -106,18 +197,22 @@ func wholeIsHunk(f *diffreview.File) bool {
 
 func (fr *fileRows) open(id string, hunk int) {
 	fr.close()
-	fr.units = append(fr.units, unit{id: id, hunk: hunk, from: len(fr.rows)})
+	fr.units = append(fr.units, unit{id: id, hunk: hunk, from: len(fr.rows), to: -1})
 	fr.add(row{kind: rowUnit, hunk: int32(hunk)})
 }
 
+// close ends the unit that is open. What follows, until the next, is of none.
 func (fr *fileRows) close() {
-	if n := len(fr.units); n > 0 {
+	if n := len(fr.units); n > 0 && fr.units[n-1].to < 0 {
 		fr.units[n-1].to = len(fr.rows)
 	}
 }
 
 func (fr *fileRows) add(r row) {
-	r.unit = int32(max(0, len(fr.units)-1))
+	n := len(fr.units)
+	if r.unit = int32(max(0, n-1)); r.kind == rowGap || r.kind == rowSame {
+		r.unit = -1
+	}
 	fr.rows = append(fr.rows, r)
 }
 
@@ -134,85 +229,29 @@ func (fr *fileRows) addFinding(f *diffreview.File, i, hunk int) {
 	}
 }
 
-// at gives the unit under a row; rows before the first belong to it.
+// at gives the unit under a row; rows before the first belong to it, save those
+// of a gap.
 func (fr *fileRows) at(r int) (unit, bool) {
-	if len(fr.units) == 0 || r < 0 || r >= len(fr.rows) {
+	if len(fr.units) == 0 || r < 0 || r >= len(fr.rows) || fr.rows[r].unit < 0 {
 		return unit{}, false
 	}
 	return fr.units[fr.rows[r].unit], true
 }
 
-// find gives the row of a line of the new side, else of a hunk.
+// find gives the row that shows a line of a hunk, else the head of the hunk, or
+// -1 when the file has no such hunk.
 func (fr *fileRows) find(hunk, line int) int {
-	return sort.Search(len(fr.rows), func(i int) bool {
-		r := fr.rows[i]
-		return r.kind != rowInfo && (int(r.hunk) > hunk || int(r.hunk) == hunk && r.kind == rowLine && int(r.line) >= line)
-	})
-}
-
-// placeFindings sorts findings to the line that shows them; those about the
-// path, the mode or a line that no hunk shows stand at the head of the file.
-func placeFindings(f *diffreview.File) (byLine map[int][]int, loose []int) {
-	for i, x := range f.Findings {
-		if !shown(f, x.Line) {
-			loose = append(loose, i)
-			continue
+	at := sort.Search(len(fr.units), func(i int) bool { return fr.units[i].hunk >= hunk })
+	if hunk < 0 || at == len(fr.units) || fr.units[at].hunk != hunk {
+		return -1
+	}
+	u := fr.units[at]
+	for i := u.from; i < u.to; i++ {
+		if fr.rows[i].has(int32(line)) {
+			return i
 		}
-		if byLine == nil {
-			byLine = map[int][]int{}
-		}
-		byLine[x.Line] = append(byLine[x.Line], i)
 	}
-	sort.SliceStable(loose, func(i, j int) bool {
-		return f.Findings[loose[i]].Severity.Rank() > f.Findings[loose[j]].Severity.Rank()
-	})
-	return byLine, loose
-}
-
-// shown says whether a hunk shows a line of the new side. Hunks are in order,
-// and a file may have as many as findings: so it halves instead of walking.
-func shown(f *diffreview.File, line int) bool {
-	i := sort.Search(len(f.Hunks), func(i int) bool { return f.Hunks[i].NewStart+f.Hunks[i].NewLines > line })
-	return line > 0 && i < len(f.Hunks) && line >= f.Hunks[i].NewStart
-}
-
-// about says in sentences what lines can't show.
-func about(f *diffreview.File) []string {
-	var out []string
-	if f.OldPath != "" && f.OldPath != f.Path {
-		out = append(out, "was "+diffreview.SafeName(f.OldPath))
-	}
-	if om, nm := f.Old.Mode(), f.New.Mode(); om != "" && nm != "" && om != nm {
-		out = append(out, "mode "+om+" → "+nm)
-	} else if om == "" && nm == "100755" {
-		out = append(out, "can be executed (mode 100755)")
-	}
-	if f.Old.Kind == diffreview.KindSymlink {
-		out = append(out, "was a link to "+diffreview.SafeName(f.Old.Target))
-	}
-	if f.New.Kind == diffreview.KindSymlink {
-		out = append(out, "is a link to "+diffreview.SafeName(f.New.Target))
-	}
-	if f.Binary {
-		why := f.Unshown
-		if why == "" {
-			why = "binary"
-		}
-		out = append(out, "NOT SHOWN: "+why+", "+sizes(f)+". To approve it is to take it unseen.")
-	} else if len(f.Hunks) == 0 && f.New.Kind == diffreview.KindFile && f.New.Size == 0 && f.Status == diffreview.Added {
-		out = append(out, "an empty file")
-	}
-	return out
-}
-
-func sizes(f *diffreview.File) string {
-	switch {
-	case f.Old.Kind == diffreview.KindAbsent:
-		return kit.Bytes(f.New.Size)
-	case f.New.Kind == diffreview.KindAbsent:
-		return kit.Bytes(f.Old.Size)
-	}
-	return kit.Bytes(f.Old.Size) + " → " + kit.Bytes(f.New.Size)
+	return u.from
 }
 
 // pair joins the i-th removed line of a run with the i-th added one after it.

@@ -14,7 +14,7 @@ import (
 func TestEveryLineAndFindingHasARow(t *testing.T) {
 	for _, f := range uitest.SampleSet().Files {
 		for _, w := range []int{20, 60, 200} {
-			fr := layOut(&f, w)
+			fr := layOut(&f, layout{width: w})
 			lines, units, found := 0, 0, map[int32]bool{}
 			for _, r := range fr.rows {
 				switch r.kind {
@@ -24,7 +24,7 @@ func TestEveryLineAndFindingHasARow(t *testing.T) {
 					units++
 				case rowFinding:
 					found[r.finding] = true
-				case rowInfo:
+				case rowInfo, rowPair, rowCut, rowGap, rowSame, rowComment, rowWritten:
 				}
 			}
 			want := 0
@@ -36,6 +36,12 @@ func TestEveryLineAndFindingHasARow(t *testing.T) {
 			}
 			for i := range fr.rows {
 				u, ok := fr.at(i)
+				if fr.rows[i].kind == rowGap {
+					if ok {
+						t.Errorf("%s: row %d: got unit %+v for a gap, want none", f.Path, i, u)
+					}
+					continue
+				}
 				if !ok || i < u.from && i >= fr.units[0].from || i >= u.to {
 					t.Errorf("%s: row %d: got unit %+v", f.Path, i, u)
 				}
@@ -47,9 +53,9 @@ func TestEveryLineAndFindingHasARow(t *testing.T) {
 func TestFindingsOfLinesThatNoHunkShowsStandAtTheHead(t *testing.T) {
 	f := uitest.SampleSet().Files[2]
 	f.Findings = []diffreview.Finding{{Line: 0, Why: "path", Severity: diffreview.Warn}, {Line: 60, Why: "between the hunks", Severity: diffreview.Note}, {Line: 89, Why: "in the second", Severity: diffreview.Danger}}
-	fr := layOut(&f, 80)
-	if fr.rows[0].kind != rowFinding || fr.rows[1].kind != rowFinding || fr.rows[2].kind != rowUnit {
-		t.Fatalf("got %+v at the head, want two findings before the first hunk", fr.rows[:3])
+	fr := layOut(&f, layout{width: 80})
+	if fr.rows[0].kind != rowFinding || fr.rows[1].kind != rowFinding || fr.rows[2].kind != rowGap || fr.rows[3].kind != rowUnit {
+		t.Fatalf("got %+v at the head, want two findings before the gap and the first hunk", fr.rows[:4])
 	}
 	if !fr.risky[89] || len(fr.risky) != 1 {
 		t.Fatalf("got risky lines %v, want 89 alone", fr.risky)
@@ -78,13 +84,13 @@ func paint(t *testing.T, text string, w, left int, op byte) string {
 	}
 	st := style.Of(th)
 	f := &diffreview.File{Hunks: []diffreview.Hunk{{ID: "h", NewStart: 1, NewLines: 1, Lines: []diffreview.Line{{Op: op, Text: []byte(text), New: 1}}}}}
-	fr := layOut(f, w)
-	p := painter{st: &st, f: f, fr: fr, w: w, left: left, words: true}
-	return p.line(fr.rows[1], false, false)
+	fr := layOut(f, layout{width: w})
+	p := painter{st: &st, f: f, fr: fr, w: w, left: left, words: true, lead: noLead}
+	return p.row(fr.rows[fr.find(0, 0)])
 }
 
 func TestALineIsAlwaysAsWideAsItsPlace(t *testing.T) {
-	for _, text := range []string{"", "x", "\tx\ty", strings.Repeat("wide ", 100), "字字字字字字字字字字字字字字字", "\x1b[31m\u202e\u200b\r", strings.Repeat("\t", 50), "e\u0301e\u0301", "👩\u200d🚀👩\u200d🚀👩\u200d🚀👩\u200d🚀", strings.Repeat("z", 3*maxPainted), "\xff\xfe end  "} {
+	for _, text := range []string{"", "x", "\tx\ty", strings.Repeat("wide ", 100), "字字字字字字字字字字字字字字字", "\x1b[31m\u202e\u200b\r", strings.Repeat("\t", 50), "e\u0301e\u0301", "👩\u200d🚀👩\u200d🚀👩\u200d🚀👩\u200d🚀", strings.Repeat("z", 50_000), "\xff\xfe end  "} {
 		for w := 12; w < 60; w++ {
 			for _, left := range []int{0, 1, 16, 64} {
 				if got := kit.Width(paint(t, text, w, left, '+')); got != w {

@@ -4,52 +4,57 @@ import "fumehood/diffreview"
 
 // each calls for every unit of a file: what is decided as a whole, then hunks.
 func each(f *diffreview.File, do func(id string, v diffreview.Verdict)) {
-	if f.Whole != "" {
-		do(f.Whole, f.WholeDecision)
-	}
-	for i := range f.Hunks {
-		if f.Hunks[i].ID != f.Whole {
-			do(f.Hunks[i].ID, f.Hunks[i].Decision)
-		}
-	}
+	f.Each(func(id string, m *diffreview.Mark, _ *diffreview.Hunk) { do(id, m.Decision) })
 }
 
-func verdictOf(f *diffreview.File, id string) diffreview.Verdict {
-	out := diffreview.Undecided
-	each(f, func(u string, v diffreview.Verdict) {
-		if u == id {
-			out = v
-		}
-	})
-	return out
-}
-
-func (m *Model) verdict(id string) diffreview.Verdict {
+// unitOf gives the mark and the hunk of a unit on the screen.
+func (m *Model) unitOf(id string) (*diffreview.Mark, *diffreview.Hunk) {
 	p, ok := m.where[id]
 	if !ok {
-		return diffreview.Undecided
+		return nil, nil
 	}
 	f := &m.set.Files[p.file]
 	if p.hunk < 0 {
-		return f.WholeDecision
+		return f.Unit(id)
 	}
-	return f.Hunks[p.hunk].Decision
+	return &f.Hunks[p.hunk].Mark, &f.Hunks[p.hunk]
 }
 
-func (m *Model) setVerdict(id string, v diffreview.Verdict) {
+func (m *Model) verdict(id string) diffreview.Verdict {
+	if mark, _ := m.unitOf(id); mark != nil {
+		return mark.Decision
+	}
+	return diffreview.Undecided
+}
+
+// standing is what is decided on a unit: its verdict, its lines and its edit.
+func (m *Model) standing(id string) diffreview.Decision {
+	mark, h := m.unitOf(id)
+	switch {
+	case mark == nil:
+		return diffreview.Decision{}
+	case h != nil && h.Part != nil:
+		return diffreview.Decision{Lines: h.Letters()}
+	case h != nil:
+		return diffreview.Decision{Verdict: mark.Decision, Edit: h.Edit}
+	}
+	return diffreview.Decision{Verdict: mark.Decision}
+}
+
+// put has a unit show a decision; false, when there is no such unit or the
+// decision does not fit it.
+func (m *Model) put(id string, d diffreview.Decision) bool {
 	p, ok := m.where[id]
-	if !ok {
-		return
+	if !ok || !m.set.Files[p.file].Decide(id, d) {
+		return false
 	}
-	f := &m.set.Files[p.file]
-	if p.hunk >= 0 {
-		f.Hunks[p.hunk].Decision = v
-		return
+	// What was applied was another decision; the next change set knows better.
+	mark, h := m.unitOf(id)
+	if mark.Applied = false; h != nil {
+		h.Applied = false
 	}
-	f.WholeDecision = v
-	for i := range f.Hunks {
-		if f.Hunks[i].ID == f.Whole {
-			f.Hunks[i].Decision = v
-		}
+	if delete(m.said, id); d.Lines != "" {
+		m.say(id, d.Lines)
 	}
+	return true
 }

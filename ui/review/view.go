@@ -92,38 +92,6 @@ func (m *Model) snapshotAt() string {
 	return ", as of " + m.set.SnapshotAt.Format("15:04:05")
 }
 
-// head is the state of the review in one line.
-func (m *Model) head(w int) string {
-	t, st := m.tally, m.ctx.Styles
-	left := fmt.Sprintf(" %s +%s −%s   ", kit.Plural(len(m.set.Files), "file"), kit.Count(t.added), kit.Count(t.removed))
-	decided := fmt.Sprintf("%s/%s decided", kit.Count(t.decided), kit.Count(t.units))
-	bar := ""
-	if w >= 90 {
-		const n = 12
-		full := 0
-		if t.units > 0 {
-			full = t.decided * n / t.units
-		}
-		bar = st.Held.Render(strings.Repeat("█", full)) + st.Muted.Render(strings.Repeat("░", n-full)) + " "
-	}
-	risk := ""
-	if t.openRisky > 0 {
-		risk = "   " + st.Warn.Render(fmt.Sprintf("! %d risky open", t.openRisky))
-	}
-	right := ""
-	switch {
-	case m.jobs.has(jobLoad):
-		right = st.Running.Render("… snapshot ")
-	case m.jobs.has(jobApply), m.jobs.has(jobUndo):
-		right = st.Running.Render("… writing ")
-	case m.jobs.has(jobPreview):
-		right = st.Running.Render("… comparing ")
-	case !m.set.SnapshotAt.IsZero():
-		right = st.Muted.Render("snapshot " + m.set.SnapshotAt.Format("15:04:05") + " ")
-	}
-	return kit.Ends(left+bar+decided+risk, right, w)
-}
-
 func (m *Model) listLines(w, h int) []string {
 	st := m.ctx.Styles
 	es := m.entries()
@@ -168,7 +136,7 @@ func (m *Model) entryStyle(e entry) style.Style {
 // diffLines draws the file under the cursor: its name, then its rows.
 func (m *Model) diffLines(w, h int) []string {
 	f := m.fileNow()
-	if m.inList && m.row() != entryFile {
+	if m.inList && m.row().kind != entryFile {
 		return m.rowLines(w, h)
 	}
 	fr := m.laid()
@@ -179,24 +147,35 @@ func (m *Model) diffLines(w, h int) []string {
 	now := m.ctx.Clock.Now()
 	p := painter{st: m.ctx.Styles, f: f, fr: fr, w: w, left: m.left, words: m.words, white: m.white}
 	cu, _ := m.unitNow()
+	first, behind := m.cur.At, m.cur.At+1
+	if m.lines.on {
+		first, behind = m.span()
+		p.marked = int32(cu.hunk + 1)
+	}
 	for i := from; i < to; i++ {
 		r := fr.rows[i]
 		if u, ok := fr.at(i); ok && (r.kind == rowUnit || r.kind == rowFinding) && !m.inListOnly() {
-			if _, seen := m.opened[u.id]; !seen {
-				m.opened[u.id] = now
+			if _, seen := m.looks[u.id]; !seen {
+				m.looks[u.id] = now
 			}
 		}
-		sel := i == m.cur.At && !m.inList
-		switch r.kind {
-		case rowUnit:
-			out = append(out, m.unitHead(f, fr, r, sel, cu, w))
-		case rowLine:
-			out = append(out, p.line(r, sel, fr.risky[f.Hunks[r.hunk].Lines[r.line].New]))
-		case rowFinding:
-			out = append(out, p.finding(r, sel))
-		case rowInfo:
-			out = append(out, p.info(r.text, sel))
+		p.lead = noLead
+		switch {
+		case m.inList:
+		case i == m.cur.At:
+			p.lead = cursorLead
+		case i >= first && i < behind:
+			p.lead = rangeLead
 		}
+		if r.kind == rowUnit {
+			out = append(out, m.unitHead(f, fr, r, p.lead == cursorLead, cu, w))
+			continue
+		}
+		if text, own := m.ownRow(p, f, r); own {
+			out = append(out, text)
+			continue
+		}
+		out = append(out, p.row(r))
 	}
 	for len(out) < h {
 		out = append(out, "")
@@ -208,8 +187,8 @@ func (m *Model) diffLines(w, h int) []string {
 // no file: the diff of another would look like its own.
 func (m *Model) rowLines(w, h int) []string {
 	text := "What is not in this review. enter lists it."
-	if m.row() == entryFold {
-		text = "Lock and generated files, folded. enter shows each as a file."
+	if on := m.row(); on.kind == entryFold {
+		text = kit.Plural(m.listed.sums[on.fold].files, foldWords[on.fold]) + ", folded. enter shows each as a file."
 	}
 	out := []string{m.ctx.Styles.StatusBar.Render(kit.Fit(" no file", w)), ""}
 	out = append(out, kit.Indent(kit.Wrap(text, max(1, w-2)), " ")...)
@@ -217,58 +196,3 @@ func (m *Model) rowLines(w, h int) []string {
 }
 
 func (m *Model) inListOnly() bool { return m.narrow() && m.inList }
-
-func (m *Model) fileHead(f *diffreview.File, w int) string {
-	right := fmt.Sprintf("+%d −%d  %s ", f.Added, f.Removed, kit.Safe(string(f.Status)))
-	if n := len(m.set.Files); m.narrow() {
-		right = fmt.Sprintf("file %d of %d  ", m.file+1, n) + right
-	}
-	name := fromEnd(diffreview.SafeName(f.Path), max(4, w-kit.Width(right)-2))
-	return m.ctx.Styles.StatusBar.Render(kit.Ends(" "+name, right, w))
-}
-
-// unitHead is the line above a unit: which it is, and what was decided.
-func (m *Model) unitHead(f *diffreview.File, fr *fileRows, r row, sel bool, cu unit, w int) string {
-	u := fr.units[r.unit]
-	whole := "the whole file: " + kit.Safe(string(f.Status))
-	name := whole
-	if u.hunk >= 0 {
-		n, of := u.hunk+1, len(f.Hunks)
-		name = fmt.Sprintf("hunk %d of %d", n, of)
-		if h := &f.Hunks[u.hunk]; h.ID == f.Whole {
-			name = whole
-		} else {
-			name += fmt.Sprintf("  lines %d to %d", h.NewStart, h.NewStart+max(0, h.NewLines-1))
-		}
-	}
-	v := m.verdict(u.id)
-	state := "undecided"
-	st := m.ctx.Styles
-	tint := st.Muted
-	switch v {
-	case diffreview.Approved:
-		state, tint = "approved", st.Held
-	case diffreview.Rejected:
-		state, tint = "rejected", st.Refused
-	case diffreview.Undecided:
-	}
-	risk := ""
-	if x := m.risky[u.id]; x != nil {
-		risk = " ! " + kit.Safe(string(x.Severity))
-	}
-	mark := "─"
-	if u.id == cu.id && !m.inList {
-		mark, tint = "━", tint.On(st.Strong)
-	}
-	lead := " "
-	if sel {
-		lead = "▸"
-	}
-	head := lead + mark + mark + " " + name + risk + " "
-	tail := " " + state + " " + m.markOf(f, v) + " " + mark + mark
-	line := head + strings.Repeat(mark, max(0, w-kit.Width(head)-kit.Width(tail))) + tail
-	if sel {
-		return st.Selection.Render(kit.Fit(line, w))
-	}
-	return tint.Render(kit.Fit(line, w))
-}

@@ -32,6 +32,7 @@ func (m *Model) Keys() []kit.Binding {
 		{Keys: []string{"enter"}, Help: "terminal", Hint: 1, Off: none, Group: "this session", Do: open(kit.Terminal)},
 		{Keys: []string{"n"}, Help: "new", Hint: 2, Group: "sessions", Do: open(kit.Start)},
 		{Keys: []string{"r"}, Help: "review", Hint: 3, Off: none, Group: "this session", Do: open(kit.Review)},
+		{Keys: []string{"e"}, Help: "egress", Off: none, Group: "this session", Do: open(kit.Egress)},
 		{Keys: []string{"space"}, Help: "quick look", Hint: 4, Off: none, Group: "this session", Do: m.toggleLook},
 		{Keys: []string{"s"}, Help: "stop", Hint: 5, Off: none || !cur.Live, Group: "this session", Do: m.askStop},
 		{Keys: []string{"D"}, Help: "remove", Hint: 6, Off: none, Group: "this session", Do: m.askRemove},

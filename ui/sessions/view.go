@@ -75,12 +75,15 @@ func (m *Model) empty(w int) string {
 }
 
 // columns are the widths of the table for a window of w cells; 0 leaves one out.
-type columns struct{ name, agent, repo, state, age, changes, last int }
+type columns struct{ name, agent, repo, state, age, changes, egress, last int }
 
 func (m *Model) columns(w int) columns {
 	c := columns{name: 14, agent: 8, state: 17, age: 4, changes: 15}
 	if w >= 110 {
 		c.name, c.agent = 22, 12
+	}
+	if w >= 118 {
+		c.egress = 9
 	}
 	if m.all {
 		c.repo = 14
@@ -92,7 +95,7 @@ func (m *Model) columns(w int) columns {
 		c.agent = 0
 	}
 	used := 3
-	for _, n := range []int{c.name, c.agent, c.repo, c.state, c.age, c.changes} {
+	for _, n := range []int{c.name, c.agent, c.repo, c.state, c.age, c.changes, c.egress} {
 		if n > 0 {
 			used += n + 2
 		}
@@ -104,7 +107,7 @@ func (m *Model) columns(w int) columns {
 }
 
 // join gives the cells before the state, the state, and those after it.
-func (c columns) join(name, agent, repo, state, age, changes, last string) (before, mid, after string) {
+func (c columns) join(name, agent, repo, state, age, changes, egress, last string) (before, mid, after string) {
 	put := func(s string, w int) string {
 		if w <= 0 {
 			return ""
@@ -113,7 +116,7 @@ func (c columns) join(name, agent, repo, state, age, changes, last string) (befo
 	}
 	before = put(name, c.name) + put(agent, c.agent) + put(repo, c.repo)
 	mid = put(state, c.state)
-	after = put(age, c.age) + put(changes, c.changes)
+	after = put(age, c.age) + put(changes, c.changes) + put(egress, c.egress)
 	if c.last > 0 {
 		after += kit.Fit(last, c.last)
 	}
@@ -121,7 +124,7 @@ func (c columns) join(name, agent, repo, state, age, changes, last string) (befo
 }
 
 func (m *Model) header(w int) string {
-	b, s, a := m.columns(w).join("NAME", "AGENT", "REPOSITORY", "STATE", "AGE", "CHANGES", "LAST LINE")
+	b, s, a := m.columns(w).join("NAME", "AGENT", "REPOSITORY", "STATE", "AGE", "CHANGES", "EGRESS", "LAST LINE")
 	return m.ctx.Styles.Muted.Render(kit.Keep("   "+b+s+a, w))
 }
 
@@ -132,7 +135,7 @@ func (m *Model) row(s session.Summary, w int, at bool) string {
 		repo = repo[i+1:]
 	}
 	before, mid, after := c.join(kit.Safe(s.Name), kit.Safe(s.Agent), repo, Standing(s).Text(),
-		kit.Age(m.ctx.Clock.Now().Sub(s.Created)), changes(s), kit.Safe(s.LastLine))
+		kit.Age(m.ctx.Clock.Now().Sub(s.Created)), changes(s), egress(s), kit.Safe(s.LastLine))
 	if at {
 		return m.ctx.Styles.Selection.Render(kit.Fit(kit.Keep(" ▸ "+before+mid+after, w), w))
 	}
@@ -161,6 +164,17 @@ func changes(s session.Summary) string {
 		mark = " ✓"
 	}
 	return fmt.Sprintf("+%d −%d %df%s", s.Added, s.Removed, s.ChangedFiles, mark)
+}
+
+// egress is how many requests there were, and how many of them were refused.
+func egress(s session.Summary) string {
+	switch {
+	case s.Requests < 0:
+		return "?"
+	case s.Refusals > 0:
+		return fmt.Sprintf("%s ✗%s", kit.Count(s.Requests+s.Refusals), kit.Count(s.Refusals))
+	}
+	return kit.Count(s.Requests)
 }
 
 // foot is the panel under the list: filter, quick look or detail.
@@ -231,6 +245,9 @@ func (m *Model) panel(w int) []string {
 	}
 	top := "policy " + kit.Safe(s.Policy)
 	if full {
+		proof := kit.Proof{Known: true, Standing: d.Walls, Err: d.WallsErr}
+		verdict, _ := proof.Verdict(m.ctx.Clock.Now())
+		top += " (" + verdict + ")"
 		top += fmt.Sprintf("   workspace: a copy, %s, %s", kit.Plural(d.Files, "file"), kit.Bytes(d.Bytes))
 		if n := len(d.LeftOut); n > 0 {
 			top += fmt.Sprintf(", %s left out", kit.Count(n))
@@ -256,7 +273,10 @@ func (m *Model) panel(w int) []string {
 	if !full {
 		return out
 	}
-	out = append(out, line("can reach", "nothing: it has no network, only its own loopback"))
+	out = append(out, line("can reach", reach(d.Reach)))
+	if s.Requests != 0 || s.Refusals != 0 {
+		out = append(out, line("tried", fmt.Sprintf("%s, %s refused (4 lists them)", kit.Plural(max(0, s.Requests+s.Refusals), "request"), kit.Count(max(0, s.Refusals)))))
+	}
 	bound, free := limits(d)
 	out = append(out, line("limits", bound))
 	if free != "" {
@@ -266,6 +286,14 @@ func (m *Model) panel(w int) []string {
 		out = append(out, line("uses", fmt.Sprintf("%s · %s memory · %s cpu", processes(d.Usage.Processes), kit.Bytes(d.Usage.RSS), seconds(d.Usage.CPU))))
 	}
 	return out
+}
+
+// reach is what its policy lets through.
+func reach(entries []string) string {
+	if len(entries) == 0 {
+		return "nothing: its only way out answers 403 to every request"
+	}
+	return kit.Safe(strings.Join(entries, " · ")) + "   nothing else"
 }
 
 func processes(n int) string {

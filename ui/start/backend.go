@@ -8,6 +8,7 @@ import (
 
 // Backend is what the page asks before and at a start.
 type Backend interface {
+	Agents(ctx context.Context) []session.AgentChoice
 	Policies(ctx context.Context) []string
 	Preview(ctx context.Context, r session.Request) (session.Preview, error)
 	// Create copies the repository in and starts the session. It calls progress

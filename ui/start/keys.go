@@ -23,13 +23,20 @@ func (m *Model) Keys() []kit.Binding {
 	if m.at == fieldName {
 		startHint = 0 // enter does the same there
 	}
+	proveHint, tabHint := 7, 2
+	if ok, _ := m.preview.Walls.Proven(); m.shown && !ok && !text {
+		proveHint, tabHint = 4, 0 // enter goes on too
+	}
+	if m.shown && m.preview.Unproven {
+		proveHint, startHint = 1, 0 // nothing else leads on
+	}
 	back := []string{"esc"}
 	if text {
 		back = append(back, "ctrl+c") // elsewhere it leaves, as in every place
 	}
 	rows := []kit.Binding{
 		{Keys: []string{"enter"}, Help: enter, Hint: 1, Do: m.enter},
-		{Keys: []string{"tab", "down"}, Show: "tab", Help: "next question", Hint: 2, Do: func() tea.Cmd { return m.goTo(1) }},
+		{Keys: []string{"tab", "down"}, Show: "tab", Help: "next question", Hint: tabHint, Do: func() tea.Cmd { return m.goTo(1) }},
 		{Keys: []string{"shift+tab", "up"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
 		{Keys: []string{"ctrl+s"}, Help: "start now", Hint: startHint, Do: m.start},
 		{Keys: back, Show: "esc", Help: "back", Hint: 5, Do: func() tea.Cmd {
@@ -44,6 +51,10 @@ func (m *Model) Keys() []kit.Binding {
 			kit.Binding{Keys: []string{"j"}, Help: "next question", Do: func() tea.Cmd { return m.goTo(1) }},
 			kit.Binding{Keys: []string{"k"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
 			kit.Binding{Keys: []string{"p"}, Help: "policy text", Hint: 6, Off: !m.shown || m.preview.Block == "", Do: m.showPolicy},
+			kit.Binding{Keys: []string{"w"}, Help: "prove walls first", Hint: proveHint, Off: !m.shown || m.err != nil || m.preview.Err != "" && !m.preview.Unproven, Do: func() tea.Cmd {
+				m.ctx.Tell(kit.Prove{Policy: m.policies[m.policy]})
+				return nil
+			}},
 			kit.Binding{Keys: []string{"m"}, Help: "all that stays out", Off: !m.shown || len(m.preview.LeftOut) == 0, Do: m.showLeftOut},
 		)
 	}
@@ -93,7 +104,7 @@ func (m *Model) enter() tea.Cmd {
 
 // fields are the questions as they stand: a command only for "other command".
 func (m *Model) fields() []field {
-	if agents[m.agent].id == "command" {
+	if m.chosen().ID == otherCommand.ID {
 		return []field{fieldAgent, fieldCommand, fieldPolicy, fieldName}
 	}
 	return []field{fieldAgent, fieldPolicy, fieldName}
@@ -114,9 +125,9 @@ func (m *Model) goTo(d int) tea.Cmd {
 func (m *Model) choose(d int) tea.Cmd {
 	switch m.at {
 	case fieldAgent:
-		m.agent = (m.agent + d + len(agents)) % len(agents)
+		m.takeAgent((m.agent + d + len(m.agents)) % len(m.agents))
 	case fieldPolicy:
-		m.policy = (m.policy + d + len(m.policies)) % len(m.policies)
+		m.policy, m.picked = (m.policy+d+len(m.policies))%len(m.policies), true
 	case fieldCommand, fieldName:
 		return nil
 	}
@@ -157,9 +168,9 @@ func (m *Model) click(msg tea.MouseClickMsg) tea.Cmd {
 			return nil
 		}
 		if s.field == fieldAgent {
-			m.agent = s.choice
+			m.takeAgent(s.choice)
 		} else {
-			m.policy = s.choice
+			m.policy, m.picked = s.choice, true
 		}
 		return m.ask()
 	}

@@ -21,13 +21,6 @@ import (
 // progressEvery is how often the bar is drawn while files are copied in.
 const progressEvery = 100 * time.Millisecond
 
-// The agents that can be chosen. Any other program is a command.
-var agents = []struct{ id, label string }{
-	{"shell", "shell"},
-	{"demo", "demo agent"},
-	{"command", "other command…"},
-}
-
 type field int
 
 const (
@@ -38,8 +31,7 @@ const (
 )
 
 type (
-	policiesMsg struct{ Names []string }
-	previewMsg  struct {
+	previewMsg struct {
 		Gen     int
 		Preview session.Preview
 		Err     error
@@ -62,9 +54,13 @@ type Model struct {
 	repo    string
 	size    isolate.Size
 
+	agents   []session.AgentChoice
 	agent    int
-	policies []string
+	touched  bool // a person chose the agent
+	known    []string
+	policies []string // of known, those for the agent
 	policy   int
+	picked   bool // a person chose the policy
 	name     kit.Input
 	command  kit.Input
 	at       field
@@ -85,7 +81,7 @@ type Model struct {
 
 // New is the page for a repository.
 func New(ctx *kit.Ctx, b Backend, repo string) *Model {
-	return &Model{ctx: ctx, backend: b, repo: repo, policies: []string{"default"}}
+	return &Model{ctx: ctx, backend: b, repo: repo, policies: []string{defaultPolicy}, agents: []session.AgentChoice{{ID: "shell", Title: "shell", Ready: true}, otherCommand}}
 }
 
 // Title is the place's name.
@@ -107,23 +103,25 @@ func (m *Model) Enter(string) tea.Cmd {
 	}
 	m.at = fieldAgent
 	m.name.Set("")
-	return tea.Batch(m.loadPolicies(), m.ask())
+	return tea.Batch(m.loadChoices(), m.ask())
 }
 
 // Exit leaves the page.
 func (m *Model) Exit() {}
 
-func (m *Model) loadPolicies() tea.Cmd {
-	return func() tea.Msg { return policiesMsg{Names: m.backend.Policies(m.ctx.Base)} }
+// Proof is what is known of the chosen policy's walls.
+func (m *Model) Proof() kit.Proof {
+	p := m.preview
+	return kit.Proof{Known: m.shown && m.err == nil && (p.Err == "" || p.Unproven), Standing: p.Walls, Err: p.WallsErr}
 }
 
 // Request is what the choices say.
 func (m *Model) request() session.Request {
 	r := session.Request{
-		Repo: m.repo, Policy: m.policies[m.policy], Agent: agents[m.agent].id,
+		Repo: m.repo, Policy: m.policies[m.policy], Agent: m.chosen().ID,
 		Name: strings.TrimSpace(m.name.String()), TTY: true, Size: m.size,
 	}
-	if r.Agent == "command" {
+	if r.Agent == otherCommand.ID {
 		r.Command = splitWords(m.command.String())
 	}
 	return r
@@ -145,8 +143,8 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.size = isolate.Size{Cols: uint16(max(1, min(msg.Width, 1000))), Rows: uint16(max(1, min(msg.Height, 500)))}
-	case policiesMsg:
-		return m.takePolicies(msg.Names)
+	case choicesMsg:
+		return m.takeChoices(msg)
 	case previewMsg:
 		if msg.Gen == m.gen {
 			m.preview, m.err, m.shown = msg.Preview, msg.Err, true
@@ -174,30 +172,13 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-func (m *Model) takePolicies(names []string) tea.Cmd {
-	if len(names) == 0 {
-		return nil
-	}
-	chosen := m.policies[m.policy]
-	m.policies, m.policy = names, 0
-	for i, n := range names {
-		if n == chosen {
-			m.policy = i
-		}
-	}
-	if m.policies[m.policy] != chosen {
-		return m.ask()
-	}
-	return nil
-}
-
 // start makes the session, if what it would be has been on the screen.
 func (m *Model) start() tea.Cmd {
 	if m.creating {
 		return nil
 	}
 	r := m.request()
-	if r.Agent == "command" && len(r.Command) == 0 {
+	if r.Agent == otherCommand.ID && len(r.Command) == 0 {
 		m.at = fieldCommand
 		m.ctx.Fail(errors.New("no command: write the one to run"))
 		return nil
@@ -208,6 +189,9 @@ func (m *Model) start() tea.Cmd {
 		return nil
 	case m.err != nil:
 		m.ctx.Fail(m.err)
+		return nil
+	case m.preview.Unproven:
+		m.ctx.Fail(errors.New("not started: " + m.preview.Err + "; w runs the wall tests"))
 		return nil
 	case m.preview.Err != "":
 		m.ctx.Fail(errors.New("not started: " + m.preview.Err))

@@ -30,11 +30,7 @@ func (m *Model) View(w, h int) (string, *tea.Cursor) {
 		y := len(out)
 		switch f {
 		case fieldAgent:
-			names := make([]string, len(agents))
-			for i, a := range agents {
-				names[i] = a.label
-			}
-			out = append(out, m.choices("Agent", names, m.agent, f, y, w))
+			out = append(out, m.choices("Agent", m.agentNames(), m.agent, f, y, w))
 		case fieldPolicy:
 			names := make([]string, len(m.policies))
 			for i, p := range m.policies {
@@ -156,6 +152,9 @@ func (m *Model) meaning(w, h int) []string {
 	if p.Err != "" {
 		out = append(out, "   "+st.Danger.Render("✗ It can't start:"))
 		out = append(out, kit.Indent(kit.Wrap(kit.Safe(p.Err), max(1, w-8)), "     ")...)
+		if p.Unproven {
+			out = append(out, "     "+st.Key.Render("w")+" runs the wall tests, which takes seconds; then it starts if they hold")
+		}
 		out = append(out, "")
 	}
 	where := "not a git repository"
@@ -178,6 +177,7 @@ func (m *Model) meaning(w, h int) []string {
 	out = append(out, "   It will be able to")
 	out = append(out, m.rows("write", p.Write, w)...)
 	out = append(out, m.rows("reach", p.Reach, w)...)
+	out = append(out, m.rows("as", p.As, w)...)
 	out = append(out, m.rows("use", p.Use, w)...)
 	if len(p.Warnings) > 0 {
 		out = append(out, "   "+st.Warn.Render("! Know this"))
@@ -185,12 +185,24 @@ func (m *Model) meaning(w, h int) []string {
 			out = append(out, m.row("", s, w)...)
 		}
 	}
-	out = append(out, "   Walls        every layer is closed before it runs, or it does not run;")
-	out = append(out, "                not proven by wall tests: those are not built yet")
+	out = append(out, m.walls(w)...)
 	if len(out) > h && h > 1 {
 		out = append(out[:h-1], "   "+st.Muted.Render("… p shows the whole policy; a taller window shows the rest"))
 	}
 	return out
+}
+
+// walls says what is proven of the policy on this machine.
+func (m *Model) walls(w int) []string {
+	p := m.Proof()
+	if !p.Known {
+		return []string{"   Walls        every layer is closed before it runs, or it does not run"}
+	}
+	text := p.Sentence(m.ctx.Clock.Now())
+	if ok, _ := p.Standing.Proven(); !ok {
+		text += "; every layer is closed in any case, or nothing runs (w proves them)"
+	}
+	return kit.Hang("   Walls        ", kit.Safe(text), w-2)
 }
 
 func (m *Model) row(head, text string, w int) []string {

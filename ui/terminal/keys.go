@@ -43,11 +43,11 @@ func (m *Model) Keys() []kit.Binding {
 			{Keys: []string{"["}, Help: "scroll", Hint: 4, Off: !m.have, Do: m.toMode(scrolling)},
 			{Keys: []string{"pgup"}, Help: "page up", Off: !m.have, Do: func() tea.Cmd { m.mode = scrolling; return m.scroll(m.page()) }},
 			{Keys: []string{"/"}, Help: "search", Hint: 5, Off: !m.have, Do: m.toMode(searching)},
-			{Keys: []string{reserved}, Help: "menu", Do: m.toMode(menu)},
+			{Keys: []string{reserved}, Help: "menu", Do: m.openMenu},
 		}
 	}
 	return []kit.Binding{
-		{Keys: []string{reserved}, Help: "menu; every other key goes in", Hint: 1, Do: m.toMode(menu)},
+		{Keys: []string{reserved}, Help: "menu; every other key goes in", Hint: 1, Do: m.openMenu},
 	}
 }
 
@@ -58,6 +58,8 @@ func (m *Model) menuKeys() []kit.Binding {
 		{Keys: []string{"["}, Help: "scroll", Hint: 3, Off: !m.have, Do: m.toMode(scrolling)},
 		{Keys: []string{"p"}, Help: "paste", Hint: 4, Off: m.over(), Do: m.askClipboard},
 		{Keys: []string{"f"}, Help: "full", Hint: 5, Do: m.toggleFull},
+		{Keys: []string{"c"}, Help: "let it write your clipboard", Do: m.giveClip},
+		{Keys: []string{"x"}, Help: "refuse that", Do: m.refuseClip},
 		{Keys: []string{reserved}, Help: "sends itself", Hint: 6, Do: m.sendReserved},
 		{Keys: []string{"esc"}, Help: "back", Hint: 7, Do: m.toMode(inside)},
 		{Keys: []string{"4"}, Help: "egress", Do: m.open(kit.Egress)},

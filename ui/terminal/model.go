@@ -52,6 +52,11 @@ type (
 		Session string
 		Err     error
 	}
+	clipMsg struct {
+		Session string
+		Text    string
+		Err     error
+	}
 	foundMsg struct {
 		Session string
 		Gen     int
@@ -104,6 +109,7 @@ type Model struct {
 
 	resuming bool
 	clip     time.Time // when the outer terminal's clipboard was asked for
+	inner    clips     // what the inside wants in it
 }
 
 // New is the place over a backend.
@@ -130,8 +136,9 @@ func (m *Model) over() bool {
 
 // Enter shows a session's screen.
 func (m *Model) Enter(id string) tea.Cmd {
-	m.active = true
+	m.active, m.inner.stale = true, true
 	if id != m.id {
+		m.inner = clips{stale: true, answered: m.inner.answered}
 		m.id = id
 		m.frame, m.have, m.err, m.ended = session.Frame{}, false, nil, nil
 		m.asked, m.offset, m.found = 0, 0, -1
@@ -186,7 +193,9 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		if msg.Gen != m.gen || msg.Session != m.id {
 			return nil
 		}
-		return m.show(msg)
+		return tea.Batch(m.show(msg), m.tookClips())
+	case clipMsg:
+		return m.clipGiven(msg)
 	case paceMsg:
 		if msg.Gen == m.gen {
 			return m.ask(m.frame.Gen)
@@ -336,7 +345,7 @@ func (m *Model) Busy() string {
 	if m.resuming {
 		return "starting again in the same workspace…"
 	}
-	return ""
+	return m.askedClip()
 }
 
 func (m *Model) resumed(msg resumeMsg) tea.Cmd {

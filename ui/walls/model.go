@@ -1,274 +1,205 @@
-// Package walls is the fifth place, and for now the fourth as well: the layers
-// that a session's walls rest on, as the supervisor read them from outside.
-// It claims no more than that: wall tests, which would prove a wall, are not
-// built yet, and without an egress proxy there is no network to show.
+// Package walls is the fifth place: the sixteen wall tests of a policy, live
+// while they run, and of each attempt what was tried, what came of it and who
+// saw it. It runs nothing itself: session/prove does.
 package walls
 
 import (
-	"fmt"
-	"strings"
+	"context"
+	"errors"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"fumehood/isolate/layer"
+	"fumehood/isolate/walls"
 	"fumehood/session"
 	"fumehood/ui/kit"
 )
 
+// refreshEvery is how often what is proven, and the layers of a session that
+// runs, are read while they are looked at.
 const refreshEvery = 2 * time.Second
 
 type (
-	detailMsg struct {
-		Session string
-		Gen     int
-		Detail  session.Detail
-		Err     error
+	wallsMsg struct {
+		Gen    int
+		Walls  session.Walls
+		Detail session.Detail
+		Err    error
 	}
-	tickMsg struct{ Gen int }
+	tickMsg  struct{ Gen int }
+	savedMsg struct {
+		Path string
+		Err  error
+	}
 )
 
-// Model is the place. Egress makes it the fourth place instead of the fifth.
+// Model is the place.
 type Model struct {
 	ctx     *kit.Ctx
 	backend Backend
-	egress  bool
 
-	id     string
-	active bool
-	gen    int
+	session string // whose policy it is about; "" for that of a new session
+	policy  string // named by the page of a new session
+	named   bool   // it is about that policy, and goes back to that page
+	active  bool
+	gen     int
+
+	about  session.Walls
 	detail session.Detail
 	have   bool
 	err    error
 
-	top, page, total int
+	run       *running
+	runs      int
+	pending   bool // a run is wanted as soon as the policy is known
+	fresh     map[int]walls.Result
+	freshHash string
+	record    *walls.Record // of the newest run in this workbench
+	matrix    *walls.Matrix
+	matrixOf  string
+
+	list     kit.List // the sixteen
+	attempts kit.List // those of the test under the cursor
+	inside   bool     // the keys move among the attempts
+	listY    int      // where the first test was drawn, for the mouse
+	listN    int
+	page     int // how many attempts were drawn
+
+	saving bool
+	path   kit.Input
 }
 
 // New is the place of walls.
 func New(ctx *kit.Ctx, b Backend) *Model { return &Model{ctx: ctx, backend: b} }
 
-// NewEgress is the place of egress.
-func NewEgress(ctx *kit.Ctx, b Backend) *Model { return &Model{ctx: ctx, backend: b, egress: true} }
+// Init reads what is proven of the policy that a new session would have.
+func (m *Model) Init() tea.Cmd { return m.load() }
 
 // Title is the place's name.
-func (m *Model) Title() string {
-	if m.egress {
-		return "egress"
-	}
-	return "walls"
+func (m *Model) Title() string { return "walls" }
+
+// Grab says that letters are the name of a file.
+func (m *Model) Grab() bool { return m.saving }
+
+// Enter shows a session's walls, or with "" those of a new one.
+func (m *Model) Enter(id string) tea.Cmd { return m.enter(id, "", false) }
+
+// EnterPolicy shows a policy's walls and begins the tests; "" is the policy
+// that would be found.
+func (m *Model) EnterPolicy(policy string) tea.Cmd {
+	cmd := m.enter("", policy, true)
+	m.pending = m.run == nil
+	return cmd
 }
 
-// Grab is false: the place has no field.
-func (m *Model) Grab() bool { return false }
-
-// Busy is empty: what is read is on the screen at once.
-func (m *Model) Busy() string { return "" }
-
-// Enter shows a session's layers.
-func (m *Model) Enter(id string) tea.Cmd {
-	if id != m.id {
-		m.id, m.have, m.err, m.top = id, false, nil, 0
+func (m *Model) enter(id, policy string, named bool) tea.Cmd {
+	if id != m.session || policy != m.policy {
+		m.session, m.policy = id, policy
+		m.have, m.err = false, nil
+		m.inside, m.attempts = false, kit.List{}
 	}
-	m.active = true
+	m.named, m.active, m.pending = named, true, false
 	return m.load()
 }
 
-// Exit leaves the place.
-func (m *Model) Exit() { m.active = false; m.gen++ }
+// Exit leaves the place; a run goes on.
+func (m *Model) Exit() {
+	m.active, m.saving, m.pending = false, false, false
+	m.gen++
+}
+
+// Named is the policy that it is about when that is no session's.
+func (m *Model) Named() (string, bool) { return m.about.Policy, m.named }
+
+// Proof is what is known of the policy that it is about.
+func (m *Model) Proof() kit.Proof {
+	return kit.Proof{
+		Known: m.have, Standing: m.about.Standing, Err: m.about.Err,
+		Live: m.session != "" && m.detail.Live, Facts: m.detail.Layers,
+	}
+}
 
 func (m *Model) load() tea.Cmd {
 	m.gen++
-	id, gen := m.id, m.gen
-	if id == "" {
-		return nil
-	}
+	id, policy, gen := m.session, m.policy, m.gen
 	return func() tea.Msg {
-		d, err := m.backend.Detail(m.ctx.Base, id)
-		return detailMsg{Session: id, Gen: gen, Detail: d, Err: err}
+		out := wallsMsg{Gen: gen}
+		if out.Walls, out.Err = m.backend.Walls(m.ctx.Base, id, policy); out.Err == nil && id != "" {
+			out.Detail, out.Err = m.backend.Detail(m.ctx.Base, id)
+		}
+		return out
 	}
 }
 
 // Update takes the place's answers and keys.
 func (m *Model) Update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
-	case detailMsg:
-		if msg.Gen != m.gen || msg.Session != m.id {
-			return nil
-		}
-		m.err = msg.Err
-		if msg.Err == nil {
-			m.detail, m.have = msg.Detail, true
-		}
-		return m.ctx.Clock.After(refreshEvery, tickMsg{Gen: m.gen})
+	case wallsMsg:
+		return m.took(msg)
 	case tickMsg:
 		if msg.Gen == m.gen && m.active {
 			return m.load()
 		}
+	case drawMsg:
+		if m.run != nil && msg.Gen == m.run.gen {
+			return m.run.take()
+		}
+	case toldMsg:
+		if m.run != nil && msg.Gen == m.run.gen {
+			m.run.hear(msg.Events)
+			m.run.turns++
+			return m.later()
+		}
+	case provedMsg:
+		return m.proved(msg)
+	case mutatedMsg:
+		return m.mutated(msg)
+	case savedMsg:
+		if msg.Err != nil {
+			m.ctx.Fail(msg.Err)
+		} else {
+			m.ctx.Say("record saved as " + msg.Path)
+		}
+	case tea.PasteMsg:
+		if m.saving {
+			m.path.Paste(msg.Content)
+		}
 	case tea.KeyPressMsg:
-		cmd, _ := kit.Dispatch(m.Keys(), msg)
-		return cmd
+		return m.key(msg)
+	case tea.MouseClickMsg:
+		m.click(msg)
 	case tea.MouseWheelMsg:
 		if msg.Button == tea.MouseWheelUp {
-			return m.scroll(-3)()
+			return m.move(-1)()
 		}
-		return m.scroll(3)()
+		return m.move(1)()
 	}
 	return nil
 }
 
-// Keys is the place's table.
-func (m *Model) Keys() []kit.Binding {
-	sheet := func() tea.Cmd {
-		block := m.detail.Block
-		m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "policy " + kit.Safe(m.detail.Policy), Body: func(w int) []string {
-			return kit.WrapLines(kit.SafeText(block), w)
-		}}})
+func (m *Model) took(msg wallsMsg) tea.Cmd {
+	if msg.Gen != m.gen {
+		return nil // an older question
+	}
+	if errors.Is(msg.Err, context.Canceled) {
 		return nil
 	}
-	more := m.total > m.page
-	return []kit.Binding{
-		{Keys: []string{"p"}, Help: "policy text", Hint: 1, Off: !m.have, Do: sheet},
-		{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "read again", Hint: 2, Off: m.id == "", Do: m.load},
-		{Keys: []string{"j", "down"}, Show: "j k", Help: "scroll", Hint: 3, Off: !more, Do: m.scroll(1)},
-		{Keys: []string{"k", "up"}, Help: "scroll up", Off: !more, Do: m.scroll(-1)},
-		{Keys: []string{"pgdown", "space", "ctrl+d"}, Help: "page down", Off: !more, Do: m.scroll(max(1, m.page-1))},
-		{Keys: []string{"pgup", "b", "ctrl+u"}, Help: "page up", Off: !more, Do: m.scroll(-max(1, m.page-1))},
-		{Keys: []string{"esc"}, Help: "sessions", Hint: 4, Do: func() tea.Cmd {
-			m.ctx.Tell(kit.Open{Place: kit.Sessions, Session: m.id})
-			return nil
-		}},
-	}
-}
-
-func (m *Model) scroll(d int) func() tea.Cmd {
-	return func() tea.Cmd {
-		m.top = max(0, min(m.top+d, m.total-m.page))
-		return nil
-	}
-}
-
-// View draws what is in force now.
-func (m *Model) View(w, h int) (string, *tea.Cursor) {
-	var lines []string
-	switch {
-	case m.id == "":
-		lines = []string{"", "   No session. What holds it in would be shown here. " + m.ctx.Styles.Key.Render("1") + " goes to the list, " + m.ctx.Styles.Key.Render("n") + " there makes one."}
-	case m.err != nil:
-		lines = append([]string{""}, kit.Indent(kit.Wrap("The session's layers can't be read: "+kit.Safe(m.err.Error()), max(1, w-6)), "   ")...)
-	case !m.have:
-		lines = []string{m.ctx.Styles.Muted.Render("   reading the layers…")}
-	case m.egress:
-		lines = m.egressLines(w)
-	default:
-		lines = m.wallLines(w)
-	}
-	m.total, m.page = len(lines), h
-	m.top = max(0, min(m.top, len(lines)-h))
-	return strings.Join(lines[m.top:min(len(lines), m.top+h)], "\n"), nil
-}
-
-func (m *Model) egressLines(w int) []string {
-	st := m.ctx.Styles
-	out := []string{"", "   " + st.Strong.Render("No network: nothing can be allowed yet."), ""}
-	text := "The session has a network of its own with nothing in it but a loopback. There is no way out, so there is no attempt to list: a connection to anything else fails inside, at once. Destinations that a policy allows, and the log of what was tried, come with the egress proxy, which is not built yet. A policy that names a destination is refused at the start."
-	out = append(out, kit.Indent(kit.Wrap(text, min(w-6, 90)), "   ")...)
-	out = append(out, "")
-	if !m.detail.Live {
-		return append(out, "   "+st.Muted.Render("Nothing of this session runs now."))
-	}
-	out = append(out, "   "+st.Muted.Render("Read from outside:"))
-	n := 0
-	for _, f := range m.detail.Layers {
-		if f.Layer == layer.Namespaces && strings.Contains(f.What, "net") || f.Layer == layer.Seccomp {
-			out = append(out, m.fact(f, w))
-			n++
+	m.err = msg.Err
+	if msg.Err == nil {
+		// A newer record than what was seen here has the last word.
+		if r := msg.Walls.Standing.Record; m.record != nil && r != nil && r.Complete() && len(msg.Walls.Standing.Stale) == 0 &&
+			r.PolicyHash == m.freshHash && !r.Date.Before(m.record.Date) {
+			m.fresh = nil
 		}
+		m.about, m.detail, m.have = msg.Walls, msg.Detail, true
 	}
-	if n == 0 {
-		out = append(out, "   nothing was read of its network yet")
+	var cmds []tea.Cmd
+	if m.pending && m.have && m.err == nil {
+		m.pending = false
+		cmds = append(cmds, m.start(0))
 	}
-	return out
-}
-
-// wallLines is each wall with what it rests on, then each layer as it was read.
-func (m *Model) wallLines(w int) []string {
-	st := m.ctx.Styles
-	cells := kit.Strip(m.detail.Layers, m.detail.Live)
-	var out []string
-	for _, c := range cells {
-		out = append(out, kit.Cut("   "+st.Strong.Render(kit.Fit(c.Name, 6))+markStyle(m.ctx, c.Mark).Render(kit.Fit(words(c.Mark, m.detail.Live), 24))+c.Means, w))
+	if m.active {
+		cmds = append(cmds, m.ctx.Clock.After(refreshEvery, tickMsg{Gen: m.gen}))
 	}
-	note := "? means in force, as read from outside, and not proven: the wall tests that would prove it are not built yet."
-	if !m.detail.Live {
-		note = "Nothing of this session runs now, so no wall stands. They are closed again, all of them, before anything runs."
-	}
-	out = append(out, "")
-	out = append(out, kit.Indent(kit.Wrap(note, max(1, min(w-6, 100))), "   ")...)
-	if !m.detail.Live && len(m.detail.Layers) == 0 {
-		return out
-	}
-	what, value := factWidths(w)
-	out = append(out, "", st.Muted.Render(kit.Cut("   "+kit.Fit("LAYER", 12)+kit.Fit("", 3)+kit.Fit("WHAT", what+1)+kit.Fit("VALUE", value+1)+"READ FROM", w)))
-	for _, ok := range []bool{false, true} { // what is not as it should be comes first
-		for _, f := range m.detail.Layers {
-			if f.OK == ok {
-				out = append(out, m.fact(f, w))
-			}
-		}
-	}
-	if len(m.detail.Layers) == 0 {
-		out = append(out, "   nothing was read yet")
-	}
-	if len(m.detail.Limits) > 0 {
-		out = append(out, "", st.Muted.Render(kit.Cut("   "+kit.Fit("LIMIT", 15)+kit.Fit("VALUE", 28)+"HOW", w)))
-		for _, l := range m.detail.Limits {
-			out = append(out, kit.Cut("   "+kit.Fit(kit.Safe(l.Name), 14)+" "+kit.Fit(kit.Safe(l.Value), 27)+" "+kit.Safe(l.How), w))
-		}
-	}
-	return out
-}
-
-func (m *Model) fact(f layer.Fact, w int) string {
-	ok, st := "ok ", m.ctx.Styles.Text
-	if !f.OK {
-		ok, st = "✗  ", m.ctx.Styles.Danger
-	}
-	what, value := factWidths(w)
-	text := fmt.Sprintf("   %s%s%s %s %s", kit.Fit(kit.Safe(string(f.Layer)), 12), ok, kit.Fit(kit.Safe(f.What), what), kit.Fit(kit.Safe(f.Value), value), kit.Safe(f.Source))
-	return st.Render(kit.Cut(text, w))
-}
-
-func factWidths(w int) (what, value int) {
-	switch {
-	case w < 100:
-		return 22, 18
-	case w < 160:
-		return 34, 26
-	}
-	return 44, 50
-}
-
-func words(k kit.Mark, live bool) string {
-	switch k {
-	case kit.Unproven:
-		return "? in force, not proven"
-	case kit.Failed:
-		return "✗ NOT IN FORCE"
-	case kit.NoWall:
-	}
-	if live {
-		return "· not read yet"
-	}
-	return "· nothing runs"
-}
-
-func markStyle(ctx *kit.Ctx, k kit.Mark) interface{ Render(string) string } {
-	switch k {
-	case kit.Failed:
-		return ctx.Styles.Danger
-	case kit.Unproven:
-		return ctx.Styles.Stale
-	case kit.NoWall:
-	}
-	return ctx.Styles.Muted
+	return tea.Batch(cmds...)
 }

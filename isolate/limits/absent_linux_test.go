@@ -1,0 +1,76 @@
+package limits
+
+import (
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestSharedMemoryOutOfThePageTablesCounts(t *testing.T) {
+	const size = 64<<20 + 12<<10 // like no other mapping here
+	seen := func() (held int64, there bool) {
+		t.Helper()
+		var j Judge
+		v, err := j.Look(os.Getpid(), 1<<40, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Held, slices.ContainsFunc(j.maps[os.Getpid()].pieces, func(p piece) bool { return p.end == size })
+	}
+	if _, there := seen(); there {
+		t.Fatal("a mapping of this size is there already")
+	}
+	mem, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := 0; i < size; i += 4096 {
+		mem[i] = 1
+	}
+	if err := unix.Madvise(mem, unix.MADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	if held, there := seen(); held < size || !there {
+		t.Errorf("got %d held, counted %v; want %d more: the memory is there, in no page table", held, there, size)
+	}
+}
+
+func TestASwappedMappingIsSeenAgain(t *testing.T) {
+	j := Judge{maps: map[int]seenMaps{7: {virtual: 1 << 30, until: time.Unix(100, 0), pieces: []piece{{1, 2, 64 << 20}}}}}
+	s := Sample{memfds: map[[2]uint64]bool{}, each: []use{{pid: 7, virtual: 1 << 30}}}
+	if err := j.addAbsent(&s, time.Unix(99, 0)); err != nil || s.Held != 64<<20 {
+		t.Errorf("got %d, %v; want what was seen a moment ago", s.Held, err)
+	}
+	s = Sample{memfds: map[[2]uint64]bool{}, each: []use{{pid: 7, virtual: 1 << 30}}}
+	// Process 7, should there be one, maps nothing of this size.
+	if err := j.addAbsent(&s, time.Unix(101, 0)); err != nil || s.Held == 64<<20 {
+		t.Errorf("got %d, %v; want it looked at again after a while", s.Held, err)
+	}
+}
+
+func TestPieces(t *testing.T) {
+	text := []byte(`7f0000000000-7f0004000000 rw-s 00000000 00:01 42                         /dev/zero (deleted)
+7f0004000000-7f0004001000 rw-s 00001000 00:01 43                         /memfd:x y (deleted)
+7f0005000000-7f0005001000 rw-p 00000000 00:01 44                         /dev/zero (deleted)
+7f0006000000-7f0006001000 rw-s 00000000 00:05 45                         /SYSV00000000 (deleted)
+7f0007000000-7f0007001000 rw-s 00000000 fd:00 46                         /home/x/file
+7f0008000000-7f0008001000 rw-p 00000000 00:00 0
+`)
+	got, err := parsePieces(text)
+	if err != nil || len(got) != 3 || got[0] != (piece{unix.Mkdev(0, 1), 42, 64 << 20}) || got[1].end != 8192 || got[2].ino != 45 {
+		t.Errorf("got %+v, %v; want the three that are shared and have no name", got, err)
+	}
+	for _, bad := range []string{"x rw-s 0 00:01 1 /memfd:a", "1-2 rw-s 0 0001 1 /memfd:a", "1-2 rw-s z 00:01 1 /memfd:a"} {
+		if _, err := parsePieces([]byte(bad)); err == nil {
+			t.Errorf("%q was understood", bad)
+		}
+	}
+}

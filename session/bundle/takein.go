@@ -1,0 +1,210 @@
+package bundle
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"fumehood/diffreview"
+	"fumehood/session"
+	"fumehood/session/baseline"
+	"fumehood/session/store"
+)
+
+// ImportOptions are how decisions are taken home.
+type ImportOptions struct {
+	Replace bool // they win over decisions that were made here
+	DryRun  bool // nothing is recorded
+}
+
+// Imported is what became of the decisions of a file.
+type Imported struct {
+	Session string `json:"session"`
+	Bundle  string `json:"bundle"`
+	By      string `json:"by"` // as the reviewer claims
+	// Signed is whose signature over the file holds; "" when none was checked.
+	Signed string `json:"signed_by,omitempty"`
+	// Known: this session's record has an export of that bundle.
+	Known    bool   `json:"known"`
+	DryRun   bool   `json:"dry_run"`
+	Taken    []Fate `json:"taken"`
+	Same     []Fate `json:"same"`     // decided so here already
+	Kept     []Fate `json:"kept"`     // decided otherwise here, which stands
+	Unfit    []Fate `json:"unfit"`    // the bytes that it was made on are not in the newest snapshot
+	Comments int    `json:"comments"` // taken
+	// CommentsKept are comments that read otherwise here, or were taken back there,
+	// and stay as they are here.
+	CommentsKept int `json:"comments_kept"`
+}
+
+// Fate is one decision of the file. Verdict is approved, rejected, undecided, or
+// "lines" for one line by line.
+type Fate struct {
+	Unit    string `json:"unit"`
+	Path    string `json:"path"`
+	PathB64 []byte `json:"path_b64,omitempty"`
+	Verdict string `json:"verdict"`
+	Risk    string `json:"risk,omitempty"` // the rule of the strongest finding that covers an approved unit
+	Why     string `json:"why,omitempty"`
+}
+
+// Import records the decisions of d in the session: those that fit the newest
+// snapshot's bytes, as made by who claims to have made them, via the bundle. One
+// that was decided otherwise here stays unless it is to be replaced.
+func Import(r *session.Review, h *session.Host, dir store.Dir, d *Decided, o ImportOptions) (*Imported, error) {
+	if d.Session != r.Record.ID {
+		return nil, fmt.Errorf("these decisions are on session %s, not on %s", d.Session, r.Record.ID)
+	}
+	out := &Imported{
+		Session: d.Session, Bundle: d.Bundle, By: d.By, DryRun: o.DryRun,
+		Taken: []Fate{}, Same: []Fate{}, Kept: []Fate{}, Unfit: []Fate{},
+	}
+	var err error
+	if out.Known, err = exportedAs(dir, d.Bundle); err != nil {
+		return nil, err
+	}
+	record := func(dec *diffreview.Decisions) error {
+		takeIn(r.Set, dec, d, o.Replace, out)
+		return nil
+	}
+	if o.DryRun {
+		dec, err := session.LoadDecisions(dir)
+		if err != nil {
+			return nil, err
+		}
+		return out, record(dec)
+	}
+	// The texts first: a decision never names one that is not there.
+	blobs := baseline.NewBlobs(session.StoreDirs(dir).BlobsDir())
+	for _, e := range editsOf(d.Decisions) {
+		if b, err := blobs.Put(d.Edits[e]); err != nil || b != e {
+			return nil, errors.Join(fmt.Errorf("keep the edit %s", e), err)
+		}
+	}
+	if err := h.ChangeDecisions(dir, record); err != nil {
+		return nil, err
+	}
+	return out, dir.AppendEvent(time.Now(), "imported", fmt.Sprintf("decisions of %s, made on bundle %.12s", diffreview.SafeName(d.By), d.Bundle), map[string]any{
+		"by": h.User, "tty": h.TTY, "from": d.By, "bundle": d.Bundle, "replace": o.Replace,
+		"taken": out.Taken, "kept": out.Kept, "unfit": out.Unfit, "comments": out.Comments,
+	})
+}
+
+// takeIn puts what fits into dec, and says what became of each.
+func takeIn(set *diffreview.ChangeSet, dec *diffreview.Decisions, d *Decided, replace bool, out *Imported) {
+	files := map[string]*diffreview.File{}
+	for i := range set.Files {
+		files[set.Files[i].Path] = &set.Files[i]
+	}
+	decide := func(id string, rec diffreview.Decision) {
+		fate := fateOf(id, rec)
+		here, decidedHere := dec.Units[id]
+		f := files[rec.Path]
+		switch {
+		case f == nil || !f.Decide(id, rec):
+			fate.Why = unfit(f)
+			out.Unfit = append(out.Unfit, fate)
+		case same(here, rec) || !decidedHere && fate.Verdict == undecided:
+			out.Same = append(out.Same, fate)
+		case decidedHere && !replace:
+			fate.Why = "decided otherwise here: " + verdictOf(here)
+			out.Kept = append(out.Kept, fate)
+		default:
+			if x := f.Risky()[id]; x != nil && (rec.Verdict == diffreview.Approved || rec.Lines != "") {
+				fate.Risk = x.Rule
+			}
+			if rec.Edit != "" {
+				fate.Why = unjudged
+			}
+			dec.Set(rec, id)
+			out.Taken = append(out.Taken, fate)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.Decisions.Units)) {
+		rec := d.Decisions.Units[id]
+		rec.By, rec.Via = claimed(rec.By, d.By), d.Bundle
+		decide(id, rec)
+	}
+	for _, u := range d.Back {
+		decide(u.ID, diffreview.Decision{Path: u.Path, By: d.By, Via: d.Bundle})
+	}
+	takeComments(dec, d, replace, out)
+}
+
+func takeComments(dec *diffreview.Decisions, d *Decided, replace bool, out *Imported) {
+	have := commentsByID(dec)
+	for _, c := range d.Decisions.Comments {
+		c.Sent = time.Time{}
+		here, there := have[c.ID]
+		switch {
+		case there && here.Body == c.Body:
+		case there && !replace:
+			out.CommentsKept++
+		default:
+			putComment(dec, c)
+			out.Comments++
+		}
+	}
+	for _, id := range d.CommentsBack {
+		if _, there := have[id]; !there {
+			continue
+		}
+		if !replace {
+			out.CommentsKept++
+			continue
+		}
+		dec.Comments = slices.DeleteFunc(dec.Comments, func(c diffreview.Comment) bool { return c.ID == id })
+		out.Comments++
+	}
+}
+
+func claimed(by, of string) string {
+	if by == "" {
+		return of
+	}
+	return by
+}
+
+func unfit(f *diffreview.File) string {
+	if f == nil {
+		return "nothing has changed at this path in the newest snapshot"
+	}
+	return "the bytes that it was made on are not those of the newest snapshot"
+}
+
+// unjudged is said of a text that came with the decisions: the risks are of what
+// the agent wrote in its place.
+const unjudged = "the text is the reviewer's own, which no risk rule has looked at: read it before you apply"
+
+const undecided = "undecided"
+
+func verdictOf(rec diffreview.Decision) string {
+	switch {
+	case rec.Lines != "":
+		return "lines"
+	case rec.Verdict == diffreview.Undecided:
+		return undecided
+	case rec.Edit != "":
+		return string(rec.Verdict) + " with an edit"
+	}
+	return string(rec.Verdict)
+}
+
+func fateOf(id string, rec diffreview.Decision) Fate {
+	f := Fate{Unit: id, Path: clean(rec.Path), Verdict: verdictOf(rec)}
+	if f.Path != rec.Path {
+		f.PathB64 = []byte(rec.Path)
+	}
+	return f
+}
+
+// exportedAs says whether a session's record has an export of a bundle.
+func exportedAs(dir store.Dir, bundle string) (bool, error) {
+	events, _, err := dir.ReadEvents()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(events, func(e store.Event) bool { return e.Kind == exportedKind && e.Fields["bundle"] == bundle }), nil
+}

@@ -1,0 +1,330 @@
+package review
+
+import (
+	"context"
+	"fmt"
+
+	tea "charm.land/bubbletea/v2"
+
+	"fumehood/diffreview"
+	"fumehood/ui/kit"
+)
+
+// spot is where a comment stands in a file: below a line of a hunk, or at the
+// head of the file where no hunk shows the line or it is gone.
+type spot struct {
+	comment    int // in asked.comments
+	hunk, line int // -1: at the head
+	now        int // the line's number today, 0 when it has none
+}
+
+// after is what became of a commented line since.
+type after struct {
+	line int // where it stands now, 0 when it is gone
+	said string
+}
+
+// place finds the spots of all comments in the change set.
+func (m *Model) place() {
+	had := len(m.spots) > 0
+	m.spots = map[int][]spot{}
+	if m.set == nil {
+		return
+	}
+	files := map[string]int{}
+	for i := range m.set.Files {
+		f := &m.set.Files[i]
+		if files[f.Path] = i; f.OldPath != "" {
+			if _, taken := files[f.OldPath]; !taken {
+				files[f.OldPath] = i
+			}
+		}
+	}
+	for i, c := range m.comments {
+		if n, ok := files[c.Path]; ok && c.Path != "" {
+			s := m.spotOf(&m.set.Files[n], c)
+			s.comment = i
+			m.spots[n] = append(m.spots[n], s)
+		}
+	}
+	if had || len(m.spots) > 0 { // a large file is not laid out twice for nothing
+		m.relay()
+	}
+}
+
+func (m *Model) spotOf(f *diffreview.File, c diffreview.Comment) spot {
+	s := spot{hunk: -1, line: -1}
+	now := c.Line
+	if c.Was != f.New.Blob && c.Line > 0 {
+		now = m.since[c.ID].line
+	}
+	if s.now = now; now == 0 && c.OldLine == 0 {
+		return s
+	}
+	for h := range f.Hunks {
+		for l := range f.Hunks[h].Lines {
+			x := &f.Hunks[h].Lines[l]
+			if c.OldLine > 0 && x.Op == '-' && x.Old == c.OldLine || c.OldLine == 0 && x.New == now {
+				s.hunk, s.line = h, l
+				return s
+			}
+		}
+	}
+	return s
+}
+
+// lookSince works out what became of the lines whose file has changed since the
+// comment was made.
+func (m *Model) lookSince() tea.Cmd {
+	type pending struct {
+		c   diffreview.Comment
+		now diffreview.Blob
+	}
+	var todo []pending
+	for i := range m.set.Files {
+		f := &m.set.Files[i]
+		for _, s := range m.spots[i] {
+			if c := m.comments[s.comment]; c.Was != "" && c.Was != f.New.Blob && f.New.Blob != "" {
+				todo = append(todo, pending{c, f.New.Blob})
+			}
+		}
+	}
+	if len(todo) == 0 {
+		return nil
+	}
+	m.asking++
+	b, id, gen := m.backend, m.id, m.asking
+	return m.askNow(func(ctx context.Context) func() tea.Cmd {
+		out := make(map[string]after, len(todo))
+		for _, p := range todo {
+			was, err := b.Text(ctx, id, p.c.Was)
+			if err != nil {
+				out[p.c.ID] = after{said: "what it was made on can't be read"}
+				continue
+			}
+			now, err := b.Text(ctx, id, p.now)
+			if err != nil {
+				out[p.c.ID] = after{said: "what stands there now can't be read"}
+				continue
+			}
+			out[p.c.ID] = sinceOf(p.c, was, now)
+		}
+		return func() tea.Cmd {
+			if gen == m.asking {
+				m.since = out
+				m.place()
+			}
+			return nil
+		}
+	})
+}
+
+// sinceOf says what became of what a comment is about.
+func sinceOf(c diffreview.Comment, was, now []byte) after {
+	if c.OldLine > 0 {
+		return after{}
+	}
+	changed, hunks, line := diffreview.Since(was, now, c.Line)
+	a := after{line: line}
+	added, removed := 0, 0
+	for i := range hunks {
+		for _, l := range hunks[i].Lines {
+			switch l.Op {
+			case '+':
+				added++
+			case '-':
+				removed++
+			}
+		}
+	}
+	switch {
+	case !changed && c.Line > 0:
+		a.said = "unchanged there since"
+	case !changed:
+		a.said = "unchanged since"
+	case line == 0 && c.Line > 0:
+		a.said = fmt.Sprintf("the line was changed or is gone since: +%d −%d there", added, removed)
+	default:
+		a.said = fmt.Sprintf("changed since: +%d −%d", added, removed)
+	}
+	return a
+}
+
+// weave puts comments below their lines, and the reviewer's own text in the
+// place of a hunk's lines.
+func (m *Model) weave(f *diffreview.File, fr *fileRows) *fileRows {
+	spots := m.spots[m.file]
+	edits := false
+	for i := range f.Hunks {
+		edits = edits || f.Hunks[i].Edit != ""
+	}
+	if len(spots) == 0 && !edits {
+		return fr
+	}
+	rows := make([]row, 0, len(fr.rows)+2*len(spots))
+	to := make([]int, len(fr.rows)+1) // where each row comes to stand
+	at := map[[2]int][]spot{}
+	for _, s := range spots {
+		if s.hunk < 0 {
+			rows = m.addComment(rows, row{unit: -1, hunk: -1, line: -1}, s, fr.width)
+			continue
+		}
+		at[[2]int{s.hunk, s.line}] = append(at[[2]int{s.hunk, s.line}], s)
+	}
+	for i, r := range fr.rows {
+		to[i] = len(rows)
+		if r.kind == rowLine || r.kind == rowPair || r.kind == rowCut {
+			if f.Hunks[r.hunk].Edit == "" {
+				rows = append(rows, r)
+			}
+		} else {
+			rows = append(rows, r)
+		}
+		if r.kind == rowUnit && r.hunk >= 0 && f.Hunks[r.hunk].Edit != "" && !(fr.hide && decided(f, &f.Hunks[r.hunk])) {
+			for _, s := range spots {
+				if s.hunk == int(r.hunk) { // the line that it is on is not shown
+					rows = m.addComment(rows, r, s, fr.width)
+				}
+			}
+			rows = m.addWritten(rows, r, &f.Hunks[r.hunk])
+		}
+		if len(r.shows(fr.side)) > 0 && f.Hunks[r.hunk].Edit != "" {
+			continue
+		}
+		if i+1 < len(fr.rows) && fr.rows[i+1].kind == rowCut {
+			continue // the comment stands below what says of the line that it is cut
+		}
+		for _, l := range r.shows(fr.side) {
+			for _, s := range at[[2]int{int(r.hunk), int(l)}] {
+				rows = m.addComment(rows, r, s, fr.width)
+			}
+		}
+	}
+	to[len(fr.rows)] = len(rows)
+	for i := range fr.units {
+		u := &fr.units[i]
+		u.from, u.to = to[u.from], to[u.to]
+	}
+	fr.rows = rows
+	return fr
+}
+
+// shows are the lines of the hunk that a row shows, or says of that they are cut.
+func (r row) shows(side bool) []int32 {
+	switch {
+	case r.kind == rowLine, r.kind == rowCut && (r.pair < 0 || !side):
+		return []int32{r.line}
+	case r.kind != rowPair && r.kind != rowCut:
+		return nil
+	case r.line == r.pair:
+		return []int32{r.line}
+	}
+	var out []int32
+	for _, l := range [2]int32{r.line, r.pair} {
+		if l >= 0 {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// addComment adds the rows of a comment, which belong to the unit of the row
+// above them.
+func (m *Model) addComment(rows []row, above row, s spot, w int) []row {
+	c := m.comments[s.comment]
+	for n, l := range kit.WrapLines(m.commentText(c, s), max(20, w-8)) {
+		if n == 0 {
+			l = "# " + l
+		} else {
+			l = "  " + l
+		}
+		rows = append(rows, row{kind: rowComment, unit: above.unit, hunk: above.hunk, line: above.line, pair: -1, finding: int32(s.comment), text: l})
+	}
+	return rows
+}
+
+// commentText is what is shown of a comment.
+func (m *Model) commentText(c diffreview.Comment, s spot) string {
+	by := kit.Safe(c.By)
+	if by == "" {
+		by = "you"
+	}
+	state := "not sent"
+	if !c.Sent.IsZero() {
+		state = "sent " + c.Sent.Local().Format("15:04")
+	}
+	text := by + ", " + state
+	switch {
+	case s.hunk >= 0:
+	case c.OldLine > 0:
+		text += fmt.Sprintf(", on line %d of the old file", c.OldLine)
+	case c.Line > 0 && s.now > 0:
+		text += fmt.Sprintf(", on line %d", s.now)
+	case c.Line > 0:
+		text += ", on a line that was: " + kit.Safe(c.Quote)
+	}
+	text += ": " + kit.SafeText(c.Body)
+	if a := m.since[c.ID]; a.said != "" && !c.Sent.IsZero() {
+		text += "\n(" + a.said + ")"
+	}
+	return text
+}
+
+// addWritten adds the lines from the baseline's to the reviewer's own.
+func (m *Model) addWritten(rows []row, head row, h *diffreview.Hunk) []row {
+	add := func(r row) {
+		r.unit, r.hunk = head.unit, head.hunk
+		rows = append(rows, r)
+	}
+	w := m.written[writtenKey{h.ID, h.Edit}]
+	if w == nil || w.file == nil {
+		add(row{kind: rowInfo, line: -1, pair: -1, text: "edited by you; your text is being read…"})
+		return rows
+	}
+	lines := w.file.Hunks[0].Lines
+	if len(lines) == 0 {
+		add(row{kind: rowInfo, line: -1, pair: -1, text: "edited by you: nothing is left of these lines"})
+	}
+	for i, p := range pair(lines) {
+		add(row{kind: rowWritten, line: int32(i), pair: p})
+	}
+	return rows
+}
+
+// ownRow draws the rows that weave adds, nil for any other.
+func (m *Model) ownRow(p painter, f *diffreview.File, r row) (string, bool) {
+	switch r.kind {
+	case rowComment:
+		if p.lead == cursorLead {
+			return p.st.Selection.Render(kit.Fit("▸   "+r.text, p.w)), true
+		}
+		return p.st.Accent.Render(kit.Fit("    "+r.text, p.w)), true
+	case rowWritten:
+		h := &f.Hunks[r.hunk]
+		w := m.written[writtenKey{h.ID, h.Edit}]
+		if w == nil || w.file == nil || int(r.line) >= len(w.file.Hunks[0].Lines) {
+			return "", true
+		}
+		p.f, p.marked = w.file, 0
+		p.fr = &fileRows{digits: p.fr.digits, layout: p.fr.layout}
+		r.hunk = 0
+		return p.line(r), true
+	case rowInfo, rowUnit, rowLine, rowPair, rowFinding, rowCut, rowGap, rowSame:
+	}
+	return "", false
+}
+
+// lineOf is the line of the change set that a row shows, if it shows one.
+func lineOf(f *diffreview.File, r row, side bool) *diffreview.Line {
+	switch r.kind {
+	case rowLine:
+		return &f.Hunks[r.hunk].Lines[r.line]
+	case rowPair, rowCut:
+		if r.pair >= 0 && (side || r.line < 0) { // of two side by side the new one is meant
+			return &f.Hunks[r.hunk].Lines[r.pair]
+		}
+		return &f.Hunks[r.hunk].Lines[r.line]
+	case rowInfo, rowUnit, rowFinding, rowGap, rowSame, rowComment, rowWritten:
+	}
+	return nil
+}
