@@ -23,7 +23,8 @@ func commentCommand() *cobra.Command {
 		Short: "Comment on a changed file or line, and send comments to the agent",
 		Long: "Records a comment (-m) on a line of a changed file, on the file, or without PATH on the whole change set.\n" +
 			"--send hands all comments that were not sent yet to the agent as one message: typed into its terminal once it\n" +
-			"says that it waits, else kept until then, or until the next resume. Only a session at a terminal takes one.",
+			"says that it waits, else kept until then, or until the next resume. Only a session at a terminal takes one.\n\n" +
+			"With -m, one argument alone is a PATH unless it is the whole name or ID of a session.",
 		Example: "fumehood comment src/open.go:42 -m 'take the lock first'\nfumehood comment --send\nfumehood comment calm-1 --list",
 		Args:    cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,20 +94,26 @@ type sentJSON struct {
 	Text     string `json:"text"`
 }
 
-// commented is the session and the place that args name. One argument is a
-// session if there is one of that name, else a place in the only session.
+// commented is the session and the place that args name. With a message, one
+// argument is a place unless it is the whole name or ID of a session: a file may
+// be named as an ID begins.
 func commented(cmd *cobra.Command, args []string) (*session.Host, store.Dir, string, error) {
-	switch len(args) {
-	case 0:
-		h, d, err := openSession(cmd, nil)
-		return h, d, "", err
-	case 2:
+	if len(args) == 2 {
 		h, d, err := openSession(cmd, args[:1])
 		return h, d, args[1], err
 	}
 	h, d, err := openSession(cmd, args)
-	if err == nil || !errors.Is(err, session.ErrNoSession) {
+	if len(args) == 0 || !cmd.Flags().Changed("message") {
 		return h, d, "", err
+	}
+	if h == nil {
+		return nil, "", "", err
+	}
+	if err == nil {
+		rec, err := d.LoadRecord()
+		if err != nil || d.ID() == args[0] || rec.Name == args[0] {
+			return h, d, "", err
+		}
 	}
 	d, err = sessionOf(cmd, h, nil)
 	return h, d, args[0], err
