@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -81,6 +80,15 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 	if parent == "" && !repo.Unborn {
 		return out, fmt.Errorf("the repository had no commit when it was copied, and has one now: there is nothing that a branch could follow; %w", workspace.ErrBranch)
 	}
+	if !o.DryRun {
+		list, err := h.settleBranches(ctx, d, r, o.Repo)
+		if err == nil {
+			err = freeName(ctx, list, repo, o.To.Branch)
+		}
+		if err != nil {
+			return out, err
+		}
+	}
 	files, err := commitFiles(ctx, repo, r, parent, targets, &out)
 	if err != nil {
 		return out, err
@@ -99,30 +107,14 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 	if out.Branch = o.To.Branch; o.DryRun {
 		return out, nil
 	}
-	temp, err := os.MkdirTemp(string(d), "commit-")
-	if err != nil {
-		return out, err
-	}
-	defer func() { _ = os.RemoveAll(temp) }() // a copy of what the store has
 	message := o.To.Message
 	if message == "" {
 		message = fmt.Sprintf("Changes of session %s\n\nApproved by %s in fumehood.\n", r.Record.Name, h.User)
 	}
-	out.Commit, err = repo.Make(ctx, workspace.Commit{
-		Branch: o.To.Branch, Parent: parent, Author: o.To.Author, Message: message, Files: files, Temp: temp,
-	})
-	if err != nil {
-		return out, err
-	}
-	at := time.Now().UTC()
-	b := store.Branch{Name: o.To.Branch, Commit: out.Commit, Parent: parent, At: at, By: h.User, TTY: h.TTY}
-	if err := d.AddBranch(b); err != nil {
-		return out, err
-	}
-	return out, d.AppendEvent(at, "applied", "to branch "+o.To.Branch, map[string]any{
-		"by": h.User, "tty": h.TTY, "branch": o.To.Branch, "commit": out.Commit, "parent": parent, "paths": out.Applied,
-		"skipped": out.Skipped, "targets": targets,
-	})
+	out.Commit, err = h.makeBranch(ctx, d, repo, workspace.Commit{
+		Branch: o.To.Branch, Parent: parent, Author: o.To.Author, Message: message, Files: files,
+	}, map[string]any{"paths": out.Applied, "skipped": out.Skipped, "targets": targets})
+	return out, err
 }
 
 // sameRepository finds the repository and refuses when it is another one than
@@ -244,53 +236,4 @@ func commitFile(r *Review, t apply.Target, have workspace.TreeFile, out *Applied
 	f.Data = text
 	out.Notes = append(out.Notes, PathWhy{t.Path, "without your uncommitted edits"})
 	return f, "", nil
-}
-
-// undoBranch takes the newest branch back that an apply made, if it was made
-// after the newest apply to the work tree that stands. done is false where there
-// is none.
-func (h *Host) undoBranch(ctx context.Context, d store.Dir, r *Review, repo string, out *Applied) (done bool, err error) {
-	list, err := d.Branches()
-	if err != nil {
-		return false, err
-	}
-	at := -1
-	for i, b := range list {
-		if b.Undone.IsZero() {
-			at = i
-		}
-	}
-	if at < 0 {
-		return false, nil
-	}
-	history, err := apply.History(d.Journal())
-	if err != nil {
-		return false, err
-	}
-	for _, e := range history {
-		if e.Kind == "apply" && e.State == "done" && e.UndoneBy == "" && e.At.After(list[at].At) {
-			return false, nil
-		}
-	}
-	b := list[at]
-	where, err := h.sameRepository(ctx, r, ApplyOptions{Repo: repo})
-	if err != nil {
-		return false, err
-	}
-	moved, err := where.RemoveBranch(ctx, b.Name, b.Commit)
-	if err != nil {
-		return false, err
-	}
-	if moved != "" {
-		out.Conflicts = append(out.Conflicts, PathWhy{filepath.Join("refs/heads", b.Name), moved})
-		return true, ErrConflict
-	}
-	out.Branch, out.Commit = b.Name, b.Commit
-	list[at].Undone = time.Now().UTC()
-	if err := d.SaveBranches(list); err != nil {
-		return true, err
-	}
-	return true, d.AppendEvent(time.Now(), "undone", "branch "+b.Name, map[string]any{
-		"by": h.User, "tty": h.TTY, "branch": b.Name, "commit": b.Commit,
-	})
 }

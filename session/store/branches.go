@@ -16,6 +16,10 @@ type Branch struct {
 	By     string    `json:"by"`
 	TTY    string    `json:"tty"`
 	Undone time.Time `json:"undone,omitzero"`
+	// Intended: recorded before the branch is made, and not yet seen to be there.
+	// After a kill it may be, or come to be while git ends.
+	Intended bool     `json:"intended,omitempty"`
+	Paths    []string `json:"paths,omitempty"` // what it changes, while it is intended
 }
 
 func (d Dir) branches() string { return filepath.Join(string(d), "branches.json") }
@@ -32,12 +36,3 @@ func (d Dir) Branches() ([]Branch, error) {
 
 // SaveBranches replaces the list.
 func (d Dir) SaveBranches(list []Branch) error { return writeJSON(d.branches(), list) }
-
-// AddBranch records one more. The caller holds the lock.
-func (d Dir) AddBranch(b Branch) error {
-	list, err := d.Branches()
-	if err != nil {
-		return err
-	}
-	return d.SaveBranches(append(list, b))
-}

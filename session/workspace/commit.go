@@ -39,6 +39,9 @@ type Commit struct {
 	Message string
 	Files   []CommitFile
 	Temp    string // an empty folder of the caller's own
+	// Intend is called with the commit's name when all but the branch is there. On
+	// its error no branch is made.
+	Intend func(commit string) error
 }
 
 // ErrBranch says that a branch can't be made; what wraps it says why.
@@ -171,12 +174,40 @@ func (r *Repo) Make(ctx context.Context, c Commit) (string, error) {
 	if _, err := r.git.output(ctx, bytes.NewReader(pack), "-c", "core.fsync=committed", "unpack-objects", "--strict", "-q"); err != nil {
 		return "", fmt.Errorf("git does not take what would be committed: %w; %w", err, ErrBranch)
 	}
+	if err := c.Intend(commit); err != nil {
+		return "", err
+	}
 	_, err = r.git.with(who...).output(ctx, nil, "-c", "core.fsync=committed,reference",
 		"update-ref", "-m", "fumehood apply", ref, commit, strings.Repeat("0", len(commit)))
 	if err != nil {
-		return "", fmt.Errorf("make branch %q: %w; %w", c.Branch, err, ErrBranch)
+		// A git that is stopped may have made it: what is there counts.
+		if at, _, aerr := r.branchAt(context.WithoutCancel(ctx), c.Branch); aerr != nil || at != commit {
+			return "", fmt.Errorf("make branch %q: %w; %w", c.Branch, err, ErrBranch)
+		}
 	}
 	return commit, nil
+}
+
+// HasBranch says whether a branch is there and points at a commit.
+func (r *Repo) HasBranch(ctx context.Context, branch, commit string) (bool, error) {
+	at, _, err := r.branchAt(ctx, branch)
+	return err == nil && at == commit, err
+}
+
+// branchAt gives the commit that a branch points at, "" where there is none, and
+// the work tree that is on it.
+func (r *Repo) branchAt(ctx context.Context, branch string) (oid, tree string, err error) {
+	ref := "refs/heads/" + branch
+	out, err := r.git.output(ctx, nil, "for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", ref)
+	if err != nil {
+		return "", "", err
+	}
+	for l := range strings.SplitSeq(string(out), "\n") {
+		if rest, ok := strings.CutPrefix(l, ref+" "); ok { // and not one below it
+			oid, tree, _ = strings.Cut(rest, " ")
+		}
+	}
+	return oid, tree, nil
 }
 
 // writeTree makes the parent's tree with the files changed, in an index and an
@@ -280,18 +311,10 @@ func environOf(name, mail, committer, committerMail string) []string {
 // RemoveBranch takes a branch away that still points at a commit and that no
 // work tree is on. moved says why it was left alone, "" when it is gone.
 func (r *Repo) RemoveBranch(ctx context.Context, branch, commit string) (moved string, err error) {
-	ref := "refs/heads/" + branch
-	out, err := r.git.output(ctx, nil, "for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", ref)
-	if err != nil {
-		return "", err
-	}
-	oid, tree := "", ""
-	for l := range strings.SplitSeq(string(out), "\n") {
-		if rest, ok := strings.CutPrefix(l, ref+" "); ok { // and not one below it
-			oid, tree, _ = strings.Cut(rest, " ")
-		}
-	}
+	oid, tree, err := r.branchAt(ctx, branch)
 	switch {
+	case err != nil:
+		return "", err
 	case oid == "":
 		return "", nil
 	case oid != commit:
@@ -299,6 +322,6 @@ func (r *Repo) RemoveBranch(ctx context.Context, branch, commit string) (moved s
 	case tree != "":
 		return "a work tree is on the branch: check out another one first", nil
 	}
-	_, err = r.git.output(ctx, nil, "update-ref", "-d", ref, commit)
+	_, err = r.git.output(ctx, nil, "update-ref", "-d", "refs/heads/"+branch, commit)
 	return "", err
 }
