@@ -18,7 +18,9 @@ import (
 
 const (
 	beatEvery = 5 * time.Second
-	killFor   = 3 * time.Second
+	// Ending takes milliseconds, but the kernel may still have a file of many GiB to
+	// free on a busy disk.
+	killFor = 15 * time.Second
 )
 
 // Sandbox is the walls around one session's processes. Its methods may be
@@ -90,7 +92,7 @@ func (s *Sandbox) PID() int { return s.cmd.Process.Pid }
 func (s *Sandbox) Done() <-chan struct{} { return s.done }
 
 // Kill ends every process inside. When it returns nil nothing of the sandbox
-// runs: the kernel lets PID 1 end only after all others. It waits 3 s at most.
+// runs: the kernel lets PID 1 end only after all others. It waits 15 s at most.
 func (s *Sandbox) Kill() error {
 	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill sandbox: %w", err)

@@ -125,7 +125,7 @@ func (h *Host) Stop(ctx context.Context, d store.Dir) error {
 	if _, err := ask(ctx, d, wire.Request{Op: wire.OpStop}); err != nil {
 		return err
 	}
-	return waitGone(ctx, d, 10*time.Second)
+	return waitGone(ctx, d, 20*time.Second) // longer than the walls wait for their last process
 }
 
 // Resume starts new processes and walls on the same workspace, home and
