@@ -9,23 +9,27 @@ import (
 	"fumehood/diffreview/linediff"
 	"fumehood/ui/kit"
 	"fumehood/ui/style"
+	"fumehood/ui/syntax"
 )
 
-// plain draws printable text, with the words in it that changed.
-func (p *painter) plain(c *canvas, s diffreview.Span, at int, changed []linediff.Range, base, word style.Style) {
+// plain draws printable text: in the colours of its parts, but for the words in it
+// that changed, which have their own.
+func (p *painter) plain(c *canvas, s diffreview.Span, at int, parts []syntax.Part, changed []linediff.Range, base, word style.Style) {
 	text := s.Text
-	end := at + len(text)
-	pos := at
-	for _, r := range changed {
-		from, to := max(r.Start, pos), min(r.End, end)
-		if from >= to {
-			continue
+	for pos := 0; pos < len(text) && !c.over; {
+		for len(changed) > 0 && changed[0].End <= at+pos {
+			changed = changed[1:]
 		}
-		c.put(text[pos-at:from-at], base)
-		c.put(text[from-at:to-at], base.On(word))
-		pos = to
+		st, end := p.partAt(parts, at+pos, base)
+		if len(changed) > 0 && changed[0].Start <= at+pos {
+			st, end = base.On(word), changed[0].End
+		} else if len(changed) > 0 {
+			end = min(end, changed[0].Start)
+		}
+		cut := whole(text, pos, end-at)
+		c.put(text[pos:cut], st)
+		pos = cut
 	}
-	c.put(text[pos-at:], base)
 }
 
 func in(rs []linediff.Range, at int) bool {

@@ -104,6 +104,8 @@ type Model struct {
 	opened map[int]span // of the file's gaps, by the hunk after them
 	old    *oldText     // of the file, once a gap was opened
 
+	colours colours
+
 	search    kit.Input
 	searching bool
 	looking   bool
@@ -132,7 +134,7 @@ func (m *Model) Grab() bool { return m.searching }
 func (m *Model) Enter(id string) tea.Cmd {
 	load := m.show(id)
 	m.active = true
-	return tea.Batch(load, m.watch())
+	return tea.Batch(load, m.watch(), m.colour())
 }
 
 func (m *Model) show(id string) tea.Cmd {
@@ -156,7 +158,9 @@ func (m *Model) show(id string) tea.Cmd {
 func (m *Model) Exit() { m.searching, m.active = false, false }
 
 // Update takes the place's own answers and, while it is active, the keys.
-func (m *Model) Update(msg tea.Msg) tea.Cmd {
+func (m *Model) Update(msg tea.Msg) tea.Cmd { return tea.Batch(m.update(msg), m.colour()) }
+
+func (m *Model) update(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
 	case changeSetMsg:
 		if _, ok := m.jobs.take(msg.Session == m.id, msg.Job); ok {

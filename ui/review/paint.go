@@ -8,6 +8,7 @@ import (
 	"fumehood/diffreview/linediff"
 	"fumehood/ui/kit"
 	"fumehood/ui/style"
+	"fumehood/ui/syntax"
 )
 
 // perCell bounds how many bytes of a long line are looked at for each cell of its
@@ -29,8 +30,9 @@ type painter struct {
 	fr           *fileRows
 	w, left      int
 	words, white bool
-	lead         string // of the row that is drawn next
-	marked       int32  // the hunk, from 1, whose lines show their verdicts; others do where they differ
+	lead         string          // of the row that is drawn next
+	old, now     [][]syntax.Part // what the lines of the two texts consist of, as far as it is known
+	marked       int32           // the hunk, from 1, whose lines show their verdicts; others do where they differ
 }
 
 // row draws a row of any kind but the head of a unit.
@@ -151,7 +153,7 @@ func (p *painter) coded(gutter string, hunk, line, partner int32, w int) string 
 func (p *painter) same(r row) string {
 	g := p.fr.gaps[r.hunk]
 	old := int(r.line) + 1
-	l := &diffreview.Line{Op: ' ', Text: p.fr.old.lines[r.line]}
+	l := &diffreview.Line{Op: ' ', Old: old, Text: p.fr.old.lines[r.line]}
 	draw := func(gutter string, w int) string {
 		room := w - kit.Width(gutter) - 3
 		if room < 1 {
@@ -242,11 +244,15 @@ func (p *painter) raw(l *diffreview.Line, raw []byte, changed []linediff.Range, 
 	}
 	pos := 0
 	marks := p.white || l.Op != ' '
+	var parts []syntax.Part
+	if !part {
+		parts = p.parts(l)
+	}
 	for _, s := range diffreview.Visible(raw) {
 		st := base
 		switch s.Kind {
 		case diffreview.Plain:
-			p.plain(&c, s, pos, changed, base, word)
+			p.plain(&c, s, pos, parts, changed, base, word)
 			pos += len(s.Raw)
 			continue
 		case diffreview.Tab:

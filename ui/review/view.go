@@ -146,6 +146,7 @@ func (m *Model) diffLines(w, h int) []string {
 	from, to := m.cur.Window(len(fr.rows), page)
 	now := m.ctx.Clock.Now()
 	p := painter{st: m.ctx.Styles, f: f, fr: fr, w: w, left: m.left, words: m.words, white: m.white}
+	m.colourLines(&p, f)
 	cu, _ := m.unitNow()
 	first, behind := m.cur.At, m.cur.At+1
 	if m.lines.on {

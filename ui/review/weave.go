@@ -306,6 +306,7 @@ func (m *Model) ownRow(p painter, f *diffreview.File, r row) (string, bool) {
 			return "", true
 		}
 		p.f, p.marked = w.file, 0
+		p.old, p.now = nil, nil // they are other texts
 		p.fr = &fileRows{digits: p.fr.digits, layout: p.fr.layout}
 		r.hunk = 0
 		return p.line(r), true

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"fumehood/themes"
+	"fumehood/ui/syntax"
 )
 
 // Style is the SGR sequence of one token. The zero Style changes nothing.
@@ -44,11 +45,16 @@ type Styles struct {
 	Running, Waiting, Ended Style
 
 	Selection, StatusBar, Control, Key, Error Style
+
+	// Syntax are the parts of source text, by their kind. HasSyntax says that any
+	// of them differs from the text around it.
+	Syntax    [syntax.Kinds]Style
+	HasSyntax bool
 }
 
 // Of makes the styles of a theme.
 func Of(t themes.Theme) Styles {
-	return Styles{
+	s := Styles{
 		Theme: t.Name,
 		Text:  one(t.Text), Strong: one(t.Strong), Muted: one(t.Muted), Accent: one(t.Accent), Focus: one(t.Focus), Border: one(t.Border),
 		Added: one(t.Added), Removed: one(t.Removed), AddedLine: one(t.AddedLine), RemovedLine: one(t.RemovedLine),
@@ -56,7 +62,15 @@ func Of(t themes.Theme) Styles {
 		Held: one(t.Held), Stale: one(t.Stale), Refused: one(t.Refused), Warn: one(t.Warn), Danger: one(t.Danger),
 		Running: one(t.Running), Waiting: one(t.Waiting), Ended: one(t.Ended),
 		Selection: one(t.Selection), StatusBar: one(t.StatusBar), Control: one(t.Control), Key: one(t.Key), Error: one(t.Error),
+		Syntax: [syntax.Kinds]Style{
+			syntax.Keyword: one(t.Syntax.Keyword), syntax.String: one(t.Syntax.String), syntax.Comment: one(t.Syntax.Comment),
+			syntax.Number: one(t.Syntax.Number), syntax.Type: one(t.Syntax.Type), syntax.Function: one(t.Syntax.Function),
+			syntax.Builtin: one(t.Syntax.Builtin), syntax.Operator: one(t.Syntax.Operator), syntax.Punctuation: one(t.Syntax.Punctuation),
+			syntax.Preproc: one(t.Syntax.Preproc),
+		},
 	}
+	s.HasSyntax = s.Syntax != [syntax.Kinds]Style{}
+	return s
 }
 
 func one(s themes.Style) Style {
