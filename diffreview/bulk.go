@@ -13,7 +13,13 @@ type Skipped struct {
 	Why  string
 }
 
-// ApproveAll approves every undecided unit of the files that only holds (nil:
+// Fits says whether only (nil: all) holds for a file: of a renamed one for its
+// new name or the old one, since it goes there and comes from here.
+func (f *File) Fits(only func(path string) bool) bool {
+	return only == nil || only(f.Path) || f.OldPath != "" && only(f.OldPath)
+}
+
+// ApproveAll approves every undecided unit of the files that fit only (nil:
 // all) and records it as rec, save those under a finding above note whose rule
 // is not in acceptRules: these it returns, each with the reason. A finding on a
 // path, a mode or a line outside every hunk covers the whole file; one on a line
@@ -27,7 +33,7 @@ func (d *Decisions) ApproveAll(cs *ChangeSet, acceptRules []string, only func(pa
 	var skipped []Skipped
 	for i := range cs.Files {
 		f := &cs.Files[i]
-		if only != nil && !only(f.Path) {
+		if !f.Fits(only) {
 			continue
 		}
 		cover := f.cover(accepted)

@@ -19,7 +19,7 @@ import (
 type Which struct {
 	// ApprovedOnly leaves out what is not approved; else the whole change set.
 	ApprovedOnly bool
-	// Only narrows to paths for which it holds. Nil: all.
+	// Only narrows to the files that fit it. Nil: all.
 	Only func(path string) bool
 	// SHA256 names objects as a repository of git's newer format does. git apply
 	// compares the names of binaries with it.
@@ -32,7 +32,7 @@ type Which struct {
 func Patch(w io.Writer, cs *ChangeSet, content func(Blob) ([]byte, error), which Which) error {
 	files := make([]*File, 0, len(cs.Files))
 	for i := range cs.Files {
-		if which.Only == nil || which.Only(cs.Files[i].Path) {
+		if cs.Files[i].Fits(which.Only) {
 			files = append(files, &cs.Files[i])
 		}
 	}

@@ -171,6 +171,9 @@ func withoutIgnored(set *diffreview.ChangeSet, o ApplyOptions) (func(string) boo
 	for i := range set.Files {
 		if f := &set.Files[i]; f.Ignored && !asked(f.Path) {
 			out[f.Path] = true
+			if f.OldPath != "" { // by which it would fit as well
+				out[f.OldPath] = true
+			}
 		}
 	}
 	if len(out) == 0 {
@@ -261,7 +264,7 @@ func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.
 	content := func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 	for i := range r.Set.Files {
 		f := &r.Set.Files[i]
-		if only != nil && !only(f.Path) {
+		if !f.Fits(only) {
 			continue
 		}
 		todo, err := diffreview.Outcomes(f, content)

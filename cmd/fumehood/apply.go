@@ -55,7 +55,7 @@ func applyCommand() *cobra.Command {
 	}
 	c.Flags().BoolVar(&o.All, "all", false, "approve every undecided hunk first, except risky ones")
 	c.Flags().StringArrayVar(&o.AcceptRisk, "accept-risk", nil, "with --all: approve findings of this rule too (repeatable)")
-	c.Flags().StringArrayVar(&only, "only", nil, "only paths that fit this pathspec; :(literal) for odd names (repeatable)")
+	c.Flags().StringArrayVar(&only, "only", nil, "only paths that fit this pathspec, of a renamed file the old or the new one; :(literal) for odd names (repeatable)")
 	c.Flags().StringArrayVar(&o.Ignored, "ignored", nil, "changes under ignored paths that fit this pathspec as well (repeatable)")
 	c.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "say what would be written; write and record nothing")
 	c.Flags().StringVar(&to, "to", "worktree", "where to: worktree, branch:NAME (a new branch on the commit that was copied; index and work tree stay) or patch:FILE")
