@@ -148,6 +148,8 @@ func (m *Merge) conflict(why string, may bool) string {
 	switch {
 	case m.Why != "" && m.Open > 0:
 		return fmt.Sprintf("%s, and it can't be merged by lines (%s): choose yours or the agent's in the review", why, m.Why)
+	case m.Open > 0 && m.Base.Kind == diffreview.KindAbsent:
+		return fmt.Sprintf("you and the agent both made this file since the copy, each another: %s to settle in the review", conflictsOf(m.Open))
 	case m.Open > 0:
 		return fmt.Sprintf("you and the agent changed the same lines: %s to settle in the review", conflictsOf(m.Open))
 	case may:
