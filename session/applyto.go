@@ -7,13 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"fumehood/diffreview"
 	"fumehood/diffreview/apply"
-	"fumehood/diffreview/merge"
 	"fumehood/internal/atomicfile"
 	"fumehood/session/store"
 	"fumehood/session/workspace"
@@ -72,13 +70,10 @@ func (h *Host) toPatch(d store.Dir, r *Review, o ApplyOptions, targets []apply.T
 // toBranch makes a commit of what is approved, on a branch of its own, on top of
 // the commit that the session was copied from.
 func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOptions, targets []apply.Target, out Applied) (Applied, error) {
+	out.Branch = o.To.Branch
 	repo, err := h.sameRepository(ctx, r, o)
 	if err != nil {
 		return out, err
-	}
-	parent := r.Record.Head
-	if parent == "" && !repo.Unborn {
-		return out, fmt.Errorf("the repository had no commit when it was copied, and has one now: there is nothing that a branch could follow; %w", workspace.ErrBranch)
 	}
 	if !o.DryRun {
 		list, err := h.settleBranches(ctx, d, r, o.Repo)
@@ -89,22 +84,31 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 			return out, err
 		}
 	}
-	files, err := commitFiles(ctx, repo, r, parent, targets, &out)
+	if err := repo.CheckBranch(ctx, o.To.Branch); err != nil {
+		return out, err
+	}
+	parent, p, err := branchPlanOf(ctx, repo, r, o, targets)
 	if err != nil {
 		return out, err
 	}
+	out.Parent, out.Plan, out.Notes = parent, p.hash(parent), p.notes
+	if o.Plan != "" && o.Plan != out.Plan {
+		return out, errStale
+	}
+	out.Conflicts, out.Skipped = append(out.Conflicts, p.conflicts...), append(out.Skipped, p.left...)
 	switch {
 	case len(out.Conflicts) > 0 && !o.SkipConflicts:
 		return out, fmt.Errorf("the branch would lose or take in work of yours; %w", ErrNothing)
-	case len(files) == 0:
+	case len(p.files) == 0 && len(out.Conflicts)+len(p.left) > 0:
+		return out, fmt.Errorf("all that is approved and not in the commit %.12s is left out; %w", parent, ErrNothing)
+	case len(p.files) == 0:
 		return out, fmt.Errorf("the commit %.12s has all that is approved already; %w", parent, ErrNothing)
 	}
 	out.Skipped, out.Conflicts = append(out.Skipped, out.Conflicts...), []PathWhy{}
-	for _, f := range files {
+	for _, f := range p.files {
 		out.Applied = append(out.Applied, f.Path)
 	}
-	out.Changes = changesOf(targets, out.Applied)
-	if out.Branch = o.To.Branch; o.DryRun {
+	if out.Changes = changesOf(targets, out.Applied); o.DryRun {
 		return out, nil
 	}
 	message := o.To.Message
@@ -112,8 +116,8 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 		message = fmt.Sprintf("Changes of session %s\n\nApproved by %s in fumehood.\n", r.Record.Name, h.User)
 	}
 	out.Commit, err = h.makeBranch(ctx, d, repo, workspace.Commit{
-		Branch: o.To.Branch, Parent: parent, Author: o.To.Author, Message: message, Files: files,
-	}, map[string]any{"paths": out.Applied, "skipped": out.Skipped, "targets": targets})
+		Branch: o.To.Branch, Parent: parent, Author: o.To.Author, Message: message, Files: p.files,
+	}, map[string]any{"paths": out.Applied, "skipped": out.Skipped, "targets": targets, "resolutions": p.used})
 	return out, err
 }
 
@@ -136,104 +140,4 @@ func (h *Host) sameRepository(ctx context.Context, r *Review, o ApplyOptions) (*
 		return nil, &apply.MovedError{Path: rec.Repo, Why: "its git folder is another one by now; --repo names where it is"}
 	}
 	return repo, nil
-}
-
-// commitFiles turns targets, which are against what was copied in, into what the
-// commit's parent has to become. Uncommitted edits of the user are in the copy
-// and not in the parent: they stay out, by a merge with the copy as the base.
-func commitFiles(ctx context.Context, repo *workspace.Repo, r *Review, parent string, targets []apply.Target, out *Applied) ([]workspace.CommitFile, error) {
-	paths := make([]string, len(targets))
-	for i, t := range targets {
-		paths[i] = t.Path
-	}
-	have, err := repo.FilesOf(ctx, parent, paths)
-	if err != nil {
-		return nil, err
-	}
-	var files []workspace.CommitFile
-	for _, t := range targets {
-		f, why, err := commitFile(r, t, have[t.Path], out)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", diffreview.SafeName(t.Path), err)
-		}
-		if why != "" {
-			out.Conflicts = append(out.Conflicts, PathWhy{t.Path, why})
-		} else if f != nil {
-			files = append(files, *f)
-		}
-	}
-	// A file goes only where it arrives: else the branch would have it nowhere.
-	for from, to := range movesOf(r, targets) {
-		if at := slices.IndexFunc(files, func(f workspace.CommitFile) bool { return f.Path == from }); at >= 0 && conflictAt(out, to.Path) {
-			files = slices.Delete(files, at, at+1)
-			out.Conflicts = append(out.Conflicts, PathWhy{from, staysWhere(to.Path)})
-		}
-	}
-	return files, nil
-}
-
-func conflictAt(out *Applied, path string) bool {
-	return slices.ContainsFunc(out.Conflicts, func(c PathWhy) bool { return c.Path == path })
-}
-
-// commitFile is one of them: nil where the parent needs no change, why where it
-// can't have it.
-func commitFile(r *Review, t apply.Target, have workspace.TreeFile, out *Applied) (f *workspace.CommitFile, why string, err error) {
-	read := func(e diffreview.Entry) ([]byte, error) {
-		if e.Kind != diffreview.KindFile {
-			return []byte(e.Target), nil
-		}
-		return r.Snap.Content(e.Blob, MaxContent)
-	}
-	base, err := read(t.Base)
-	if err != nil {
-		return nil, "", err
-	}
-	want, err := read(t.Want)
-	if err != nil {
-		return nil, "", err
-	}
-	f = &workspace.CommitFile{Path: t.Path, Entry: t.Want, Data: want}
-	isLink := func(mode string) bool { return mode == "120000" }
-	switch {
-	case have.Mode == "160000":
-		return nil, "a submodule is there in the commit", nil
-	case t.Want.Kind == diffreview.KindAbsent && have.Mode == "":
-		return nil, "", nil
-	case t.Want.Kind == diffreview.KindAbsent:
-		return f, "", nil
-	case have.Mode == "" && t.Base.Kind != diffreview.KindAbsent:
-		out.Notes = append(out.Notes, PathWhy{t.Path, "is in no commit yet: the branch has the whole file, your part of it too"})
-		return f, "", nil
-	case have.Mode == "":
-		return f, "", nil
-	case t.Base.Kind == diffreview.KindAbsent:
-		return nil, "the commit has a file there that was not copied in", nil
-	case isLink(have.Mode) != (t.Base.Kind == diffreview.KindSymlink):
-		return nil, "the commit has another kind of file there than what was copied in", nil
-	}
-	// The bit is merged like text: what the approved part changed wins.
-	if t.Want.Kind == diffreview.KindFile && t.Base.Kind == diffreview.KindFile && t.Want.Exec == t.Base.Exec {
-		f.Entry.Exec = have.Mode == "100755"
-	}
-	if bytes.Equal(base, have.Data) {
-		return f, "", nil
-	}
-	if t.Want.Kind != diffreview.KindFile || t.Base.Kind != diffreview.KindFile {
-		return nil, "your uncommitted change of it is not in the commit", nil
-	}
-	if text, ok := diffreview.SameButEnds(base, have.Data, want); ok {
-		f.Data = text
-		return f, "", nil
-	}
-	if why := merge.Unfit(base, have.Data, want); why != "" {
-		return nil, "your uncommitted change of it is not in the commit, and it can't be merged: " + why, nil
-	}
-	text, err := merge.Text(merge.Lines(t.Path, base, have.Data, want))
-	if err != nil {
-		return nil, "your uncommitted edits and the approved ones are of the same lines: commit yours first, or apply to the work tree", nil //nolint:nilerr // that is the answer
-	}
-	f.Data = text
-	out.Notes = append(out.Notes, PathWhy{t.Path, "without your uncommitted edits"})
-	return f, "", nil
 }

@@ -20,7 +20,9 @@ type Client struct {
 	Repo string
 	// Ignored are pathspecs of ignored paths that reviews bring in as well.
 	Ignored []string
-	opened  sync.Map // IDs of sessions whose change set was shown here
+	// To is where applies write to; the zero value is the work tree.
+	To     ApplyTo
+	opened sync.Map // IDs of sessions whose change set was shown here
 }
 
 // List gives the repository's sessions, or every one. Live ones are asked what
@@ -180,7 +182,7 @@ func (c *Client) Text(_ context.Context, id string, b diffreview.Blob) ([]byte, 
 
 // Merges gives the files that host and agent both changed: see Host.Merges.
 func (c *Client) Merges(ctx context.Context, id string) ([]Merge, error) {
-	return c.Host.Merges(ctx, c.Root.Dir(id), ApplyOptions{Ignored: c.Ignored})
+	return c.Host.Merges(ctx, c.Root.Dir(id), ApplyOptions{Ignored: c.Ignored, To: c.To})
 }
 
 // Resolve records what was chosen for conflicts, all or none.
@@ -191,7 +193,7 @@ func (c *Client) Resolve(_ context.Context, id string, choices []ResolutionChoic
 // PreviewApply says what an apply would write now, merges among it, and writes
 // nothing.
 func (c *Client) PreviewApply(ctx context.Context, id string) (Applied, []string, error) {
-	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{DryRun: true, Merge: true, Ignored: c.Ignored})
+	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{DryRun: true, Merge: true, Ignored: c.Ignored, To: c.To})
 	if errors.Is(err, ErrNothing) || errors.Is(err, ErrConflict) {
 		err = nil
 	}
@@ -201,7 +203,7 @@ func (c *Client) PreviewApply(ctx context.Context, id string) (Applied, []string
 // Apply writes what is approved to the host, all or nothing, and only what was
 // shown: plan is Applied.Plan of a preview.
 func (c *Client) Apply(ctx context.Context, id, plan string) (Applied, error) {
-	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{Merge: true, Plan: plan, Ignored: c.Ignored})
+	a, err := c.Host.Apply(ctx, c.Root.Dir(id), ApplyOptions{Merge: true, Plan: plan, Ignored: c.Ignored, To: c.To})
 	if errors.Is(err, ErrConflict) || errors.Is(err, ErrNothing) {
 		err = nil // the lists say it
 	}

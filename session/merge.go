@@ -32,12 +32,15 @@ type Merge struct {
 	Open  int             // conflicts without a choice
 	Take  diffreview.Take // chosen for the whole file, where Why is not empty
 	Left  bool            // left out of the apply by TakeLeave
-	want  diffreview.Entry
-	text  []byte // merged; nil when the content is one that is stored: want.Blob
+	// Commit: Host is what this commit has, which a branch is to follow.
+	Commit string
+	want   diffreview.Entry
+	text   []byte // merged; nil when the content is one that is stored: want.Blob
 }
 
 // Merges gives the files of which something is approved and that the host
-// changed as well, in the order of their paths, without those that have all of
+// changed as well, or the commit that a branch is to follow has otherwise, in
+// the order of their paths, without those that have all of
 // it already. Nothing is written.
 func (h *Host) Merges(ctx context.Context, d store.Dir, o ApplyOptions) ([]Merge, error) {
 	r, err := h.Review(ctx, d, false, o.Ignored...)
@@ -55,6 +58,17 @@ func (h *Host) Merges(ctx context.Context, d store.Dir, o ApplyOptions) ([]Merge
 	targets, _, err := targetsOf(ctx, r, o.Only)
 	if err != nil {
 		return nil, err
+	}
+	if o.To.Branch != "" {
+		repo, err := h.sameRepository(ctx, r, o)
+		if err != nil {
+			return nil, err
+		}
+		_, p, err := branchPlanOf(ctx, repo, r, o, targets)
+		if err != nil {
+			return nil, err
+		}
+		return p.merges, nil
 	}
 	o.DryRun = true
 	ao, err := h.applyOptions(ctx, d, r, o)

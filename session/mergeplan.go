@@ -134,6 +134,10 @@ func (p *applyPlan) use(r *Review, id string) {
 // leave says why a file is left out, "" when it is not.
 func (m *Merge) leave() string {
 	switch {
+	case m.Left && m.Commit != "":
+		return "left out, as you chose: the commit has another"
+	case m.Take == diffreview.TakeHost && m.Commit != "":
+		return "the commit's stays, as you chose"
 	case m.Left:
 		return "left out, as you chose: you changed it too"
 	case m.Take == diffreview.TakeHost:

@@ -134,9 +134,11 @@ type Applied struct {
 	Merged    []PathWhy `json:"merged"`  // of applied: joined with the host's own changes; what was joined
 	Conflicts []PathWhy `json:"conflicts"`
 	Skipped   []PathWhy `json:"skipped"`
-	// Branch and Commit are what an apply to a branch made, or its undo took away.
+	// Branch is what an apply to one makes, or its undo took away; Commit is then
+	// made, and Parent the one that it follows.
 	Branch string    `json:"branch,omitempty"`
 	Commit string    `json:"commit,omitempty"`
+	Parent string    `json:"-"`
 	Patch  string    `json:"patch,omitempty"` // the file that was written instead
 	Notes  []PathWhy `json:"notes,omitempty"` // worth telling of paths that were written
 	// MovedOn says that the repository has another branch or commit checked out than

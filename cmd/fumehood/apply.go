@@ -39,16 +39,12 @@ func applyCommand() *cobra.Command {
 					return err
 				}
 			}
-			if o.To, err = session.ParseTo(to); err != nil {
+			if o.To, err = applyTo(to, message, author); err != nil {
 				return err
 			}
 			if o.Merge && (o.To.Branch != "" || o.To.Patch != "") {
 				return errors.New("--merge joins changes with those in the work tree: it means nothing for a branch or a patch")
 			}
-			if (message != "" || author != "") && o.To.Branch == "" {
-				return errors.New("--message and --author are of the commit that --to branch:NAME makes")
-			}
-			o.To.Message, o.To.Author = message, author
 			res, err := h.Apply(cmd.Context(), d, o)
 			return printApplied(cmd.OutOrStdout(), res, err, asJSON, o.DryRun, "applied")
 		},
@@ -66,6 +62,19 @@ func applyCommand() *cobra.Command {
 	c.Flags().StringVar(&o.Repo, "repo", "", "the repository moved to this folder")
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return c
+}
+
+// applyTo is what --to, --message and --author say.
+func applyTo(to, message, author string) (session.ApplyTo, error) {
+	out, err := session.ParseTo(to)
+	if err != nil {
+		return out, err
+	}
+	if (message != "" || author != "") && out.Branch == "" {
+		return out, errors.New("--message and --author are of the commit that --to branch:NAME makes")
+	}
+	out.Message, out.Author = message, author
+	return out, nil
 }
 
 func undoCommand() *cobra.Command {
@@ -131,7 +140,7 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 		}
 	}
 	if err != nil {
-		return &exitError{code: exitConflict, err: err, hint: applyHint(err)}
+		return &exitError{code: exitConflict, err: err, hint: applyHint(res, err)}
 	}
 	return nil
 }
@@ -151,8 +160,10 @@ func kindText(res session.Applied, path string) string {
 	return ""
 }
 
-func applyHint(err error) string {
+func applyHint(res session.Applied, err error) string {
 	switch {
+	case res.Branch != "" && len(res.Conflicts) > 0 && errors.Is(err, session.ErrNothing):
+		return "--skip-conflicts leaves those files out and makes the branch of the rest"
 	case errors.Is(err, session.ErrConflict):
 		return "--merge joins changes in other lines; --skip-conflicts leaves those files out and applies the rest"
 	case errors.Is(err, session.ErrNothing):

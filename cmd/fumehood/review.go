@@ -11,13 +11,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"fumehood/diffreview"
+	"fumehood/session"
 	"fumehood/session/bundle"
 	"fumehood/ui"
 )
 
 type reviewFlags struct {
-	ignored         []string
-	decisions, sign string
+	ignored             []string
+	to, message, author string
+	decisions, sign     string
 }
 
 func reviewCommand() *cobra.Command {
@@ -28,10 +30,15 @@ func reviewCommand() *cobra.Command {
 		Long: "Opens the review screen of a session. With a FILE that \"fumehood export\" wrote, here or elsewhere, it opens that\n" +
 			"bundle: neither the repository nor the session is needed. Decisions and comments go to FILE.decisions at once, and\n" +
 			"are taken up from there; \"fumehood import\" takes them home.\n\n" +
+			"With --to branch:NAME, A makes that branch, and M settles where the commit that it follows has other lines than what\n" +
+			"was copied in: your edits that were in no commit then.\n\n" +
 			"An argument is a file when it has a / in it or ends in .fumehood.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && namesBundle(args[0]) {
+				if f.to != "worktree" || f.message != "" || f.author != "" {
+					return errors.New("--to, --message and --author are for the review of a session: a bundle's is applied where the session is")
+				}
 				return reviewBundle(cmd, args[0], f)
 			}
 			if f.decisions != "" || f.sign != "" {
@@ -41,14 +48,24 @@ func reviewCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			to, err := applyTo(f.to, f.message, f.author)
+			if err != nil {
+				return err
+			}
+			if to.Patch != "" {
+				return errors.New("the review writes to the work tree or to branch:NAME; \"fumehood apply --to patch:FILE\" writes a patch")
+			}
 			rec, err := d.LoadRecord()
 			if err != nil {
 				return err
 			}
-			return workbenchOf(cmd, h, rec.Repo, d.ID(), "review", f.ignored)
+			return reviewOf(cmd, &session.Client{Host: h, Repo: rec.Repo, Ignored: f.ignored, To: to}, d.ID())
 		},
 	}
 	c.Flags().StringArrayVar(&f.ignored, "ignored", nil, "changes under ignored paths that fit this pathspec as well (repeatable)")
+	c.Flags().StringVar(&f.to, "to", "worktree", "where A writes to: worktree, or branch:NAME (see apply)")
+	c.Flags().StringVar(&f.message, "message", "", "of the commit on the branch")
+	c.Flags().StringVar(&f.author, "author", "", "of the commit on the branch: \"Name <mail>\"; default: the repository's own")
 	c.Flags().StringVar(&f.decisions, "decisions", "", "of a bundle: the file for the decisions (default FILE.decisions)")
 	c.Flags().StringVar(&f.sign, "sign", "", "of a bundle: sign the decisions with this ssh key afterwards")
 	return c

@@ -53,6 +53,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"arrived":   cmdArrived,
 	"ttystart":  cmdTTYStart,
 	"ttysend":   cmdTTYSend,
+	"ttypress":  cmdTTYPress,
 	"ttysee":    cmdTTYSee,
 	"ttysaw":    cmdTTYSaw,
 	"ttyend":    cmdTTYEnd,

@@ -174,13 +174,28 @@ func cmdTTYSaw(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// ttysee NAME REGEXP: wait until the terminal got it, after what was seen last.
-func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
-	need(ts, neg, args, 2, "ttysee NAME REGEXP")
+// ttypress NAME TEXT REGEXP: type it, again each second until the terminal got
+// that: a dialog that came up by itself takes no key in its first moment.
+func cmdTTYPress(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 3, "ttypress NAME TEXT REGEXP")
 	t := ttyNamed(ts, args[0])
-	re, err := regexp.Compile(args[1])
+	re, err := regexp.Compile(args[2])
 	ts.Check(err)
-	last := settle(patience, func() []string {
+	var last []string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		_, err := t.master.WriteString(unquote(ts, args[1]))
+		ts.Check(err)
+		if last = t.see(re, time.Second); len(last) == 0 {
+			return
+		}
+	}
+	ts.Fatalf("got %q after %v, want %q in it", last[0], patience, args[2])
+}
+
+// see waits until the terminal got it, after what was seen last, else gives what
+// it got.
+func (t *userTTY) see(re *regexp.Regexp, wait time.Duration) []string {
+	return settle(wait, func() []string {
 		rest := t.rest()
 		at := re.FindStringIndex(rest)
 		if at == nil {
@@ -191,7 +206,15 @@ func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
 		t.mu.Unlock()
 		return nil
 	})
-	if len(last) > 0 {
+}
+
+// ttysee NAME REGEXP: wait until the terminal got it, after what was seen last.
+func cmdTTYSee(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttysee NAME REGEXP")
+	t := ttyNamed(ts, args[0])
+	re, err := regexp.Compile(args[1])
+	ts.Check(err)
+	if last := t.see(re, patience); len(last) > 0 {
 		ts.Fatalf("got %q after %v, want %q in it", last[0], patience, args[1])
 	}
 }

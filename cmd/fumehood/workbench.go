@@ -52,10 +52,11 @@ func workbench(cmd *cobra.Command, dir, id, place string) error {
 	return ui.Run(cmd.Context(), bench{&session.Client{Host: h, Repo: repo}}, ui.Options{Repo: repo, Session: id, Place: place})
 }
 
-// workbenchOf opens the workbench on a repository that may have moved since.
-func workbenchOf(cmd *cobra.Command, h *session.Host, repo, id, place string, ignored []string) error {
+// reviewOf opens the workbench on the review of a session whose repository may
+// have moved since.
+func reviewOf(cmd *cobra.Command, c *session.Client, id string) error {
 	if !isTerminal(os.Stdin) || !isTerminal(os.Stdout) {
 		return errors.New("the review screen needs a terminal on stdin and stdout; \"fumehood diff\" prints the change set")
 	}
-	return ui.Run(cmd.Context(), bench{&session.Client{Host: h, Repo: repo, Ignored: ignored}}, ui.Options{Repo: repo, Session: id, Place: place})
+	return ui.Run(cmd.Context(), bench{c}, ui.Options{Repo: c.Repo, Session: id, Place: "review"})
 }

@@ -117,19 +117,25 @@ func nextObject(r *bufio.Reader, oid string) ([]byte, error) {
 	return b[:n], nil
 }
 
+// CheckBranch says why no branch of that name can be made. The error wraps
+// ErrBranch.
+func (r *Repo) CheckBranch(ctx context.Context, name string) error {
+	if _, err := r.git.output(ctx, nil, "check-ref-format", "--branch", name); err != nil || strings.HasPrefix(name, "-") {
+		return fmt.Errorf("%q is no name for a branch; %w", name, ErrBranch)
+	}
+	if _, err := r.git.output(ctx, nil, "show-ref", "--verify", "--quiet", "refs/heads/"+name); err == nil {
+		return fmt.Errorf("the branch %q is there already, and no branch is ever moved: choose another name; %w", name, ErrBranch)
+	}
+	return nil
+}
+
 // Make makes the commit and the branch, and gives the commit's name. Nothing of
 // the work tree, the index, HEAD or any other ref changes; no hook and no filter
-// runs. The objects are made in Temp, and come into the repository only past
+// runs; CheckBranch was asked before. The objects are made in Temp, and come into the repository only past
 // git's own check of them. The error wraps ErrBranch where another name, author
 // or file would do.
 func (r *Repo) Make(ctx context.Context, c Commit) (string, error) {
 	ref := "refs/heads/" + c.Branch
-	if _, err := r.git.output(ctx, nil, "check-ref-format", "--branch", c.Branch); err != nil || strings.HasPrefix(c.Branch, "-") {
-		return "", fmt.Errorf("%q is no name for a branch; %w", c.Branch, ErrBranch)
-	}
-	if _, err := r.git.output(ctx, nil, "show-ref", "--verify", "--quiet", ref); err == nil {
-		return "", fmt.Errorf("the branch %q is there already, and no branch is ever moved: choose another name; %w", c.Branch, ErrBranch)
-	}
 	who, err := r.people(c.Author)
 	if err != nil {
 		return "", err

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/diffreview"
+	"fumehood/session"
 	"fumehood/ui/kit"
 )
 
@@ -32,10 +33,13 @@ func (m *Model) previewed(msg previewMsg) tea.Cmd {
 	}
 	lines, can := m.applyLines(msg)
 	ask := &kit.Ask{
-		Head: "Write this to your repository?", Lines: lines, Clock: m.ctx.Clock, Late: true,
+		Head: question(msg.Check), Lines: lines, Clock: m.ctx.Clock, Late: true,
 		Choices: []kit.Choice{{Key: "n", Label: "write nothing"}},
 	}
-	if len(msg.Check.Conflicts)+len(msg.Check.Merged) > 0 {
+	switch n := len(msg.Check.Conflicts); {
+	case n+len(msg.Check.Notes) > 0 && msg.Check.Branch != "":
+		ask.Choices = append(ask.Choices, kit.Choice{Key: "M", Label: "see what the commit has otherwise", Do: m.askMerges})
+	case n+len(msg.Check.Merged) > 0:
 		ask.Choices = append(ask.Choices, kit.Choice{Key: "M", Label: "see what you changed too", Do: m.askMerges})
 	}
 	if can {
@@ -54,6 +58,17 @@ func (m *Model) previewed(msg previewMsg) tea.Cmd {
 	return m.pump()
 }
 
+// question names where an apply would write to.
+func question(c session.Applied) string {
+	switch {
+	case c.Branch == "":
+		return "Write this to your repository?"
+	case c.Parent == "":
+		return "Make branch " + kit.Safe(c.Branch) + "?"
+	}
+	return fmt.Sprintf("Make branch %s on commit %.12s?", kit.Safe(c.Branch), c.Parent)
+}
+
 // applyLines says what would be written, what conflicts, what is risky in it
 // and what is left out; can says whether there is anything to say yes to.
 func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
@@ -70,7 +85,11 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 		out = append(out, kit.Safe(msg.Check.MovedOn)+".")
 	}
 	if n := len(msg.Check.Conflicts); n > 0 {
-		out = append(out, kit.Plural(n, "conflict")+": your files have changed there since the copy. Nothing is written while one stands: M settles them one by one, or leaves a file out.")
+		why := ": your files have changed there since the copy. Nothing is written while one stands: M settles them one by one, or leaves a file out."
+		if msg.Check.Branch != "" {
+			why = ": the commit that the branch follows is without your uncommitted edits there. No branch is made while one stands: M settles them one by one, or leaves a file out."
+		}
+		out = append(out, kit.Plural(n, "conflict")+why)
 		for _, c := range msg.Check.Conflicts {
 			out = append(out, "  ✗ "+diffreview.SafeName(c.Path)+"  "+kit.Safe(c.Why))
 		}
@@ -80,6 +99,9 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 		for _, x := range msg.Check.Merged {
 			out = append(out, "  ~ "+diffreview.SafeName(x.Path)+"  "+kit.Safe(x.Why))
 		}
+	}
+	for _, x := range msg.Check.Notes {
+		out = append(out, "  ~ "+diffreview.SafeName(x.Path)+"  "+kit.Safe(x.Why))
 	}
 	var risky, unseen []string
 	for _, p := range msg.Would {
@@ -116,6 +138,8 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 			}
 			out = append(out, line+" "+diffreview.SafeName(p))
 		}
+	} else if len(msg.Check.Conflicts) == 0 && msg.Check.Branch != "" {
+		out = append(out, "The commit has all that is approved and not left out.")
 	} else if len(msg.Check.Conflicts) == 0 {
 		out = append(out, "Nothing that is approved differs from your files.")
 	}
@@ -183,8 +207,12 @@ func (m *Model) applied(msg appliedMsg) tea.Cmd {
 		for _, c := range d.Conflicts {
 			lines = append(lines, "✗ "+diffreview.SafeName(c.Path)+"  "+kit.Safe(c.Why))
 		}
+	case msg.Undo && d.Branch != "":
+		head = "Branch " + kit.Safe(d.Branch) + " taken away"
 	case len(d.Applied) == 0:
 		head = "Nothing to " + what
+	case d.Branch != "":
+		head = fmt.Sprintf("Branch %s made at %.12s: %s", kit.Safe(d.Branch), d.Commit, kit.Plural(len(d.Applied), "file"))
 	case msg.Undo:
 		head = "Taken back: " + kit.Plural(len(d.Applied), "file") + " as before the apply"
 	default:
@@ -197,7 +225,11 @@ func (m *Model) applied(msg appliedMsg) tea.Cmd {
 		lines = append(lines, "· "+diffreview.SafeName(s.Path)+"  "+kit.Safe(s.Why))
 	}
 	if !msg.Undo && len(d.Applied) > 0 {
-		lines = append(lines, "", "U takes it back, as long as the files stay as they are now.")
+		still := "the files stay as they are now."
+		if d.Branch != "" {
+			still = "the branch stays where it is."
+		}
+		lines = append(lines, "", "U takes it back, as long as "+still)
 	}
 	sheet := &kit.Sheet{Head: head, Clock: m.ctx.Clock, Late: true, Body: func(w int) []string {
 		var out []string
@@ -257,7 +289,7 @@ func (m *Model) toldHistory(msg historyMsg) tea.Cmd {
 	}
 	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
 		Head: "Take the newest apply back?", Clock: m.ctx.Clock, Late: true,
-		Lines: []string{"Your files become what they were before it, if they are still as it left them; else nothing changes. The approvals stay."},
+		Lines: []string{"Your files become what they were before it, if they are still as it left them (a branch that it made goes, if it is still there); else nothing changes. The approvals stay."},
 		Choices: []kit.Choice{
 			{Key: "n", Label: "leave them"},
 			{Key: "y", Label: "take it back", Grave: true, Do: func() tea.Cmd { return m.push(job{kind: jobUndo}) }},

@@ -174,8 +174,14 @@ func (v *merges) Title() string {
 			open += v.all[i].Open
 		}
 	}
+	if v.commit() != "" {
+		return fmt.Sprintf("%s that the commit %.12s has otherwise, %s open", kit.Plural(len(v.all), "file"), v.commit(), kit.Plural(open, "conflict"))
+	}
 	return fmt.Sprintf("%s that you changed too, %s open", kit.Plural(len(v.all), "file"), kit.Plural(open, "conflict"))
 }
+
+// commit is what is compared with, "" for the work tree.
+func (v *merges) commit() string { return v.all[0].Commit }
 
 // Done says that it was closed.
 func (v *merges) Done() bool { return v.done }
@@ -195,7 +201,7 @@ func (v *merges) Keys() []kit.Binding {
 	scroll := func(d int) func() tea.Cmd { return func() tea.Cmd { v.top += d; return nil } }
 	take := func(t diffreview.Take) func() tea.Cmd { return func() tea.Cmd { return v.take(t, nil) } }
 	rows := []kit.Binding{
-		{Keys: []string{"h"}, Help: "yours", Hint: 1, Off: !open || f.Left, Do: take(diffreview.TakeHost)},
+		{Keys: []string{"h"}, Help: yours(f), Hint: 1, Off: !open || f.Left, Do: take(diffreview.TakeHost)},
 		{Keys: []string{"g"}, Help: "the agent's", Hint: 2, Off: !open || f.Left, Do: take(diffreview.TakeAgent)},
 		{Keys: []string{"b"}, Help: "both", Hint: 3, Off: !byLine || f.Left, Do: take(diffreview.TakeBoth)},
 		{Keys: []string{"e"}, Help: "write it", Hint: 4, Off: !byLine || f.Left, Do: v.edit},
@@ -261,7 +267,7 @@ func (v *merges) choose(c session.ResolutionChoice) tea.Cmd {
 				v.done = true
 			default:
 				if !slices.ContainsFunc(ms, func(x session.Merge) bool { return x.Path == c.Path && names(x, c.Conflict) }) {
-					m.ctx.Tell(kit.Say{Text: diffreview.SafeName(c.Path) + ": your file or the approvals changed; what you chose was for other lines", Error: true})
+					m.ctx.Tell(kit.Say{Text: diffreview.SafeName(c.Path) + ": " + whose(&session.Merge{Commit: v.commit()}) + " file or the approvals changed; what you chose was for other lines", Error: true})
 				}
 				v.set(ms)
 			}
@@ -339,7 +345,7 @@ func (v *merges) result() tea.Cmd {
 	}
 	st := v.m.ctx.Styles
 	width, drawn := 0, []string(nil)
-	v.m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "merged: " + diffreview.SafeName(f.Path) + " (+ is new to your file)", Body: func(w int) []string {
+	v.m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "merged: " + diffreview.SafeName(f.Path) + " (+ is new to " + whose(f) + " file)", Body: func(w int) []string {
 		if w != width {
 			width, drawn = w, drawResult(lines, painter{st: st, w: w})
 		}

@@ -39,7 +39,7 @@ func (v *merges) where() string {
 			}
 		}
 	}
-	return text + fmt.Sprintf("  conflict %d of %d  your line %d", n, of, f.Parts[v.part].HostLine)
+	return text + fmt.Sprintf("  conflict %d of %d  %s line %d", n, of, whose(f), f.Parts[v.part].HostLine)
 }
 
 // state says what was chosen.
@@ -47,28 +47,67 @@ func (v *merges) state() string {
 	f := v.now()
 	switch {
 	case f.Left:
+		if f.Commit != "" {
+			return "left out of the branch: the file stays as the commit has it"
+		}
 		return "left out of the apply: the file stays as you have it"
-	case v.part >= 0 && f.Open == 0:
-		return takeWords[f.Parts[v.part].Take] + " (o shows what comes out)"
 	case v.part >= 0:
-		return takeWords[f.Parts[v.part].Take]
+		p := &f.Parts[v.part]
+		text := takeWords(f, p.Take)
+		switch {
+		case f.Open == 0:
+			text += " (o shows what comes out)"
+		case f.Base.Kind == diffreview.KindAbsent && p.Take == "":
+			text = "both made this file; " + text
+		}
+		return text
 	case f.Why != "" && f.Take != "":
-		return takeWords[f.Take]
+		return takeWords(f, f.Take)
 	case f.Why != "":
 		return "open: can't be merged by lines (" + kit.Safe(f.Why) + "); choose one or leave it out"
 	}
 	if len(f.Parts) == 0 {
 		return mergeWords(f) + ": merges without conflict"
 	}
+	if f.Commit != "" {
+		return mergeWords(f) + ", merged to this (+ is new to the commit)"
+	}
 	return mergeWords(f) + ", merged to this (+ is new to you)"
 }
 
-var takeWords = map[diffreview.Take]string{
-	"":                   "open: choose one, both, or write it",
-	diffreview.TakeHost:  "chosen: yours",
-	diffreview.TakeAgent: "chosen: the agent's",
-	diffreview.TakeBoth:  "chosen: both, yours first",
-	diffreview.TakeEdit:  "chosen: what you wrote",
+// yours names the side that is not the agent's.
+func yours(f *session.Merge) string {
+	if f.Commit != "" {
+		return "the commit's"
+	}
+	return "yours"
+}
+
+// whose is yours before a word.
+func whose(f *session.Merge) string {
+	if f.Commit != "" {
+		return "the commit's"
+	}
+	return "your"
+}
+
+func takeWords(f *session.Merge, t diffreview.Take) string {
+	return map[diffreview.Take]string{
+		"":                   "open: choose one, both, or write it",
+		diffreview.TakeHost:  "chosen: " + yours(f),
+		diffreview.TakeAgent: "chosen: the agent's",
+		diffreview.TakeBoth:  "chosen: both, " + yours(f) + " first",
+		diffreview.TakeEdit:  "chosen: what you wrote",
+	}[t]
+}
+
+// wasThere names what both sides started from: for a branch that is the copy, the
+// user's uncommitted edits in it.
+func wasThere(f *session.Merge) string {
+	if f.Commit != "" {
+		return "as it was copied in, with your uncommitted edits"
+	}
+	return "as it was"
 }
 
 // mergeWords counts what each side changed.
@@ -86,7 +125,7 @@ func mergeWords(f *session.Merge) string {
 	if len(f.Parts) == 0 {
 		return "only one side changed the content"
 	}
-	return fmt.Sprintf("%s of yours, %s of the agent's", kit.Plural(host, "change"), kit.Plural(agent, "change"))
+	return fmt.Sprintf("%s of %s, %s of the agent's", kit.Plural(host, "change"), yours(f), kit.Plural(agent, "change"))
 }
 
 // column is one of the texts of a conflict.
@@ -112,8 +151,8 @@ func (v *merges) body(w, h int) []string {
 	}
 	p := &f.Parts[v.part]
 	cols := []column{
-		{"as it was", linediff.Split(p.Base), p.BaseLine, false},
-		{"h  yours", linediff.Split(p.Host), p.HostLine, p.Take == diffreview.TakeHost || p.Take == diffreview.TakeBoth},
+		{wasThere(f), linediff.Split(p.Base), p.BaseLine, false},
+		{"h  " + yours(f), linediff.Split(p.Host), p.HostLine, p.Take == diffreview.TakeHost || p.Take == diffreview.TakeBoth},
 		{"g  the agent's", linediff.Split(p.Agent), p.AgentLine, p.Take == diffreview.TakeAgent || p.Take == diffreview.TakeBoth},
 	}
 	if p.Take == diffreview.TakeEdit {
@@ -309,6 +348,6 @@ func (v *merges) whole(f *session.Merge, w int) []string {
 		return fmt.Sprintf("%s  %s: %s, mode %s", key, name, kit.Bytes(e.Size), e.Mode())
 	}
 	return kit.Block(strings.Join([]string{
-		"", side(" ", "as it was", f.Base), side("h", "yours", f.Host), side("g", "the agent's", f.Agent),
+		"", side(" ", wasThere(f), f.Base), side("h", yours(f), f.Host), side("g", "the agent's", f.Agent),
 	}, "\n"), w, 5)
 }
