@@ -217,6 +217,10 @@ var acts = map[string]func(string) string{
 	"lease": func(string) string {
 		return inFile("leased", func(fd int) error { _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); return err })
 	},
+	"no dump": func(string) string {
+		const noDump = 0x40 // FS_NODUMP_FL
+		return inFile("flagged", func(fd int) error { return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, noDump) })
+	},
 	"line discipline": func(string) string {
 		fd, err := unix.Open("/dev/pts/ptmx", unix.O_RDWR|unix.O_NOCTTY, 0)
 		if err != nil {
@@ -251,6 +255,7 @@ var acts = map[string]func(string) string{
 		return said(unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, to))
 	},
 	"large segment": func(string) string { return raw(unix.SYS_SHMGET, 0, 1<<20, 0o1600) },
+	"large set":     func(string) string { return raw(unix.SYS_SEMGET, 0, 65, 0o1600) },
 	"io_uring": func(string) string {
 		var params [120]byte
 		return raw(unix.SYS_IO_URING_SETUP, 1, uintptr(unsafe.Pointer(&params)))

@@ -153,6 +153,9 @@ type Walked struct {
 	Entries  int
 	Complete bool
 	Findings []Finding
+	// Vanished is how many names were gone before their Info could be read. They
+	// are in no other count.
+	Vanished int
 }
 
 // maxFindings bounds Walked.Findings: a tree of unreadable folders is one

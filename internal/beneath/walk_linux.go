@@ -156,7 +156,7 @@ func (w *walker) entries(dir *Dir, t task, entries []Entry) (more bool, err erro
 	if err := w.ctx.Err(); err != nil {
 		return false, err
 	}
-	kept := entries[:0]
+	kept, vanished := entries[:0], 0
 	var st unix.Stat_t
 	for _, e := range entries {
 		if w.lim.KindsOnly && e.Kind != 0 {
@@ -164,7 +164,9 @@ func (w *walker) entries(dir *Dir, t task, entries []Entry) (more bool, err erro
 			continue
 		}
 		if err := fstatat(dir.fd, e.Name, &st); err != nil {
-			if !errors.Is(err, unix.ENOENT) {
+			if errors.Is(err, unix.ENOENT) {
+				vanished++
+			} else {
 				w.find(Join(t.rel, e.Name), reason(err))
 			}
 			continue
@@ -172,7 +174,7 @@ func (w *walker) entries(dir *Dir, t task, entries []Entry) (more bool, err erro
 		e.Info = infoOf(&st)
 		kept = append(kept, e)
 	}
-	if !w.count(len(kept)) {
+	if !w.count(len(kept), vanished) {
 		return false, nil
 	}
 	if len(kept) > 0 {
@@ -201,8 +203,9 @@ func (w *walker) entries(dir *Dir, t task, entries []Entry) (more bool, err erro
 	return true, nil
 }
 
-// count adds n names and says whether the walk may go on.
-func (w *walker) count(n int) bool {
+// count adds n names, and some that were gone, and says whether the walk may go
+// on.
+func (w *walker) count(n, vanished int) bool {
 	late := time.Now().After(w.end)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -210,6 +213,7 @@ func (w *walker) count(n int) bool {
 		return false
 	}
 	w.out.Entries += n
+	w.out.Vanished += vanished
 	why := ""
 	switch {
 	case w.out.Entries > w.lim.Entries:

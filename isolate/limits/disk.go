@@ -25,8 +25,9 @@ func DiskEntries(limit int64) int { return int(max(limit/diskEntry, diskEntries)
 type DiskUse struct {
 	Bytes   int64 // blocks, each inode once
 	Entries int
-	// Hidden is how many folders could not be looked into. What they hold is
-	// not in Bytes.
+	// Hidden is how many folders could not be looked into, and how many names
+	// were gone when they were looked at: moved, perhaps, to where the walk had
+	// been already. What they hold is not in Bytes.
 	Hidden int
 	// More says that the walk was ended because there are more names than the
 	// limit allows.
@@ -48,10 +49,13 @@ type Disk struct {
 	rest   time.Duration
 	free   int64 // before it
 	used   int64
-	hidden int // folders that the first could not look into
 	// Before the last walk that saw everything: free space, and what it found.
 	clearFree, clearUsed int64
 }
+
+// Begin takes the free space before anything runs: what is hidden from the
+// first walk on was closed by an earlier run, or faster than the walk.
+func (d *Disk) Begin(free int64) { d.clearFree = free }
 
 // Due says whether a walk could find the limit reached, given free bytes of the
 // file system. Since the last walk the session can't have grown by more than
@@ -93,23 +97,21 @@ func (d *Disk) Last(free int64) bool {
 // is what open files without a name take.
 func (d *Disk) Found(u DiskUse, deleted, free int64, now time.Time) (used string, over bool) {
 	total := u.Bytes + deleted
-	if !d.walked {
-		d.walked, d.hidden = true, u.Hidden
-	}
-	if u.Hidden <= d.hidden {
+	if u.Hidden == 0 {
 		d.clearFree, d.clearUsed = free, total
 	}
-	d.at, d.rest, d.free, d.used, d.names = now, diskRest*u.Took, free, total, u.Entries
+	d.walked, d.at, d.rest, d.free, d.used, d.names = true, now, diskRest*u.Took, free, total, u.Entries
 	switch {
 	case u.More || u.Entries > DiskEntries(d.Limit):
 		return fmt.Sprintf("more than %d names", DiskEntries(d.Limit)), true
 	case total > d.Limit:
 		return Bytes(total), true
 	}
-	// What lies in a folder that was closed to its own owner is charged by what
-	// the file system lost since all could be seen and nothing else explains.
-	if lost := d.clearUsed + d.clearFree - free; lost > d.Limit && u.Hidden > d.hidden {
-		return Bytes(lost) + ", in part in folders that can't be read", true
+	// What lies in a folder that was closed to its own owner, or is moved about
+	// while it is looked for, is charged by what the file system lost since all
+	// could be seen and nothing else explains.
+	if lost := d.clearUsed + d.clearFree - free; lost > d.Limit && u.Hidden > 0 {
+		return Bytes(lost) + ", in part where it can't be seen", true
 	}
 	return Bytes(total), false
 }

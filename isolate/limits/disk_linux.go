@@ -58,12 +58,7 @@ func WalkDisk(ctx context.Context, dirs []*beneath.Dir, names int) (DiskUse, err
 			return u, err
 		}
 		u.Entries += w.Entries
-		for _, f := range w.Findings {
-			// What vanished is gone, or was met under its new name.
-			if f.Reason != beneath.Reason(unix.ENOENT) {
-				u.Hidden++
-			}
-		}
+		u.Hidden += len(w.Findings) + w.Vanished
 		if !w.Complete || u.Entries > names {
 			u.More = true
 			break

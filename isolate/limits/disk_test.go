@@ -100,13 +100,37 @@ func TestDiskFoundOverTheLimit(t *testing.T) {
 		{"cut short", DiskUse{More: true}, 0, 0, true, "more than 25600 names"},
 		{"others wrote", DiskUse{Bytes: 10 * mib}, 0, 900 * mib, false, "10MiB"},
 		{"a closed folder, little lost", DiskUse{Bytes: 10 * mib, Hidden: 1}, 0, 20 * mib, false, "10MiB"},
-		{"a closed folder, much lost", DiskUse{Bytes: 10 * mib, Hidden: 1}, 0, 200 * mib, true, "210MiB, in part in folders that can't be read"},
+		{"a closed folder, much lost", DiskUse{Bytes: 10 * mib, Hidden: 1}, 0, 200 * mib, true, "210MiB, in part where it can't be seen"},
 	} {
 		d := Disk{Limit: 100 * mib}
 		d.Found(DiskUse{Bytes: 10 * mib}, 0, 1000*mib, time.Unix(1, 0))
 		used, over := d.Found(row.use, row.deleted, 1000*mib-row.lost, time.Unix(2, 0))
 		if over != row.over || used != row.used {
 			t.Errorf("%s: got %q, %v, want %q, %v", row.name, used, over, row.used, row.over)
+		}
+	}
+}
+
+// What an earlier run closed, or this one before the first walk, is no excuse
+// for what is written there later.
+func TestDiskHiddenFromTheFirstWalkOnCounts(t *testing.T) {
+	const mib = 1 << 20
+	d := Disk{Limit: 100 * mib}
+	d.Begin(1000 * mib)
+	for i, row := range []struct {
+		use  DiskUse
+		lost int64
+		over bool
+	}{
+		{DiskUse{Bytes: 10 * mib, Hidden: 1}, 20 * mib, false},
+		{DiskUse{Bytes: 10 * mib, Hidden: 1}, 90 * mib, false},
+		{DiskUse{Bytes: 10 * mib, Hidden: 1}, 110 * mib, true},
+		{DiskUse{Bytes: 10 * mib}, 110 * mib, false},            // others wrote it
+		{DiskUse{Bytes: 10 * mib, Hidden: 1}, 190 * mib, false}, // 80 since
+		{DiskUse{Bytes: 10 * mib, Hidden: 1}, 210 * mib, true},
+	} {
+		if used, over := d.Found(row.use, 0, 1000*mib-row.lost, time.Unix(int64(i), 0)); over != row.over {
+			t.Errorf("walk %d: got %q, %v, want %v", i, used, over, row.over)
 		}
 	}
 }

@@ -141,3 +141,49 @@ func BenchmarkWalk(b *testing.B) {
 		}
 	}
 }
+
+// A name that is moved all the time is met by no walk; what it holds must not be
+// taken for gone.
+func TestWhatIsMovedDuringTheWalkIsHidden(t *testing.T) {
+	for _, what := range []string{"folder", "file"} {
+		t.Run(what, func(t *testing.T) {
+			root := t.TempDir()
+			for i := range 3000 {
+				put(t, filepath.Join(root, fmt.Sprint("f", i)), 0)
+			}
+			at := filepath.Join(root, "moved0")
+			if what == "folder" {
+				put(t, filepath.Join(at, "big"), 1<<20)
+			} else {
+				put(t, at, 1<<20)
+			}
+			ctx, stop := context.WithCancel(context.Background())
+			ended := make(chan error)
+			go func() {
+				for i := 1; ctx.Err() == nil; i++ {
+					next := filepath.Join(root, fmt.Sprint("moved", i))
+					if err := os.Rename(at, next); err != nil {
+						ended <- err
+						return
+					}
+					at = next
+				}
+				ended <- nil
+			}()
+			deadline := time.Now().Add(30 * time.Second)
+			u := walk(t, 10_000, root)
+			for ; u.Hidden == 0 && time.Now().Before(deadline); u = walk(t, 10_000, root) {
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			if u.Hidden == 0 {
+				t.Errorf("got %+v of every walk, want one in which the %s was missed to say so", u, what)
+			}
+			if u := walk(t, 10_000, root); u.Hidden != 0 || u.Bytes < 1<<20 {
+				t.Errorf("got %+v when nothing moves, want all of it", u)
+			}
+		})
+	}
+}

@@ -13,7 +13,7 @@ func limitParts() []Part {
 		Part{Omit: LimitData, Why: "one process can't take all memory", Only: "mmap(private, writable, more than the limit): ENOMEM, without it an address"},
 		Part{Omit: LimitOpenFiles, Why: "descriptors are memory of the kernel's", Only: "dup2(0, the limit): EBADF, without it a descriptor"},
 		Part{Omit: LimitFileSize, Why: "one file can't take the disk", Only: "ftruncate(a file of the workspace, more than the limit): EFBIG, without it 0"},
-		Part{Omit: LimitCore, Why: "no image of a crashed process on the disk, and none to the host's handler", Only: "setrlimit(RLIMIT_CORE, 1): EPERM, without it 0"},
+		Part{Omit: LimitCore, Why: "no image of a crashed process on the disk; the host's handler is told so", Only: "setrlimit(RLIMIT_CORE, 1): EPERM, without it 0"},
 		Part{Omit: LimitTmp, Why: "files in memory end at a number", Only: "fallocate(a file in /tmp, more than its size): ENOSPC, without it 0"},
 		Part{Omit: LimitCPUs, Why: "the host keeps processors for itself", Only: "sched_getaffinity(): the policy's number, without it all"},
 		Part{

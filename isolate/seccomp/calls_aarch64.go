@@ -74,6 +74,7 @@ var armCalls = map[string]uint32{
 	"setns":                   268,
 	"setsockopt":              208,
 	"settimeofday":            170,
+	"semget":                  190,
 	"shmget":                  194,
 	"socket":                  198,
 	"socketpair":              199,

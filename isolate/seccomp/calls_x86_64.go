@@ -82,6 +82,7 @@ var x86Calls = map[string]uint32{
 	"setns":                   308,
 	"setsockopt":              54,
 	"settimeofday":            164,
+	"semget":                  64,
 	"shmget":                  29,
 	"socket":                  41,
 	"socketpair":              53,

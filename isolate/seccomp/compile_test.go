@@ -134,7 +134,7 @@ func TestEveryRowLetsTheRestPass(t *testing.T) {
 					if c.Mask == 0xffffffff {
 						args[c.Arg] = uint64(c.Val)
 					} else {
-						args[c.Arg] = uint64(^c.Mask)
+						args[c.Arg] = uint64(^c.Mask | c.Val)
 					}
 				case Above, AboveOrHigh:
 					args[c.Arg] = uint64(c.Val)
@@ -201,6 +201,16 @@ func TestOrdinaryCallsPass(t *testing.T) {
 		{"unshare", []uint64{0x400}},         // CLONE_FILES
 		{"ioctl", []uint64{0, 0x5401}},       // TCGETS
 		{"ioctl", []uint64{0, 0x5414}},       // TIOCSWINSZ
+		{"ioctl", []uint64{0, 0x80045430}},   // TIOCGPTN
+		{"ioctl", []uint64{0, 0x541b}},       // FIONREAD
+		{"ioctl", []uint64{0, 0x5421}},       // FIONBIO
+		{"ioctl", []uint64{0, 0x5451}},       // FIOCLEX
+		{"ioctl", []uint64{0, 0x8912}},       // SIOCGIFCONF
+		{"ioctl", []uint64{0, 0x40049409}},   // FICLONE: cp
+		{"ioctl", []uint64{0, 0x4020940d}},   // FICLONERANGE
+		{"ioctl", []uint64{0, 0xc020660b}},   // FIEMAP
+		{"ioctl", []uint64{0, 0x80086601}},   // FS_IOC_GETFLAGS: lsattr
+		{"ioctl", []uint64{0, 2}},            // FIGETBSZ
 		{"fcntl", []uint64{0, 1030}},         // F_DUPFD_CLOEXEC
 		{"fcntl", []uint64{0, 1033}},         // F_ADD_SEALS
 		{"prctl", []uint64{4}},               // PR_SET_DUMPABLE
@@ -222,6 +232,8 @@ func TestOrdinaryCallsPass(t *testing.T) {
 		{"mknod", []uint64{0, 0o010644}},
 		{"mknodat", []uint64{0, 0, 0o140755}},
 		{"shmget", []uint64{0, 56}},
+		{"semget", []uint64{0, 20}}, // PostgreSQL
+		{"semget", []uint64{0, 0}},  // of a set that is there
 	} {
 		if got := k.run(a.Audit, a.Calls[tt.call], append(tt.args, make([]uint64, 6-len(tt.args))...)...); got != 0 {
 			t.Errorf("%s%#x: got errno %d, want none", tt.call, tt.args, got)
@@ -250,6 +262,20 @@ func TestRefusedVariants(t *testing.T) {
 		{"clone", []uint64{0x40000000 | 17}, ePERM},
 		{"unshare", []uint64{0x80}, ePERM}, // time namespace
 		{"mknod", []uint64{0, 0xffff_0000 | 0o020600}, ePERM},
+		{"ioctl", []uint64{0, 0x5000940e}, eNOTTY},            // BTRFS_IOC_SUBVOL_CREATE
+		{"ioctl", []uint64{0, 0x50009417}, eNOTTY},            // BTRFS_IOC_SNAP_CREATE_V2
+		{"ioctl", []uint64{0, 1<<40 | 0x4008941a}, eNOTTY},    // BTRFS_IOC_SUBVOL_SETFLAGS
+		{"ioctl", []uint64{0, 0x9408}, eNOTTY},                // BTRFS_IOC_SYNC
+		{"ioctl", []uint64{0, 0xc0506617}, eNOTTY},            // FS_IOC_ADD_ENCRYPTION_KEY
+		{"ioctl", []uint64{0, 0x40086602}, eNOTTY},            // FS_IOC_SETFLAGS
+		{"ioctl", []uint64{0, 0x401c5820}, eNOTTY},            // FS_IOC_FSSETXATTR
+		{"ioctl", []uint64{0, 0xc0c0586d}, eNOTTY},            // XFS_IOC_SWAPEXT
+		{"ioctl", []uint64{0, 0xb702}, eNOTTY},                // NS_GET_PARENT
+		{"ioctl", []uint64{0, 0xc0c0ff0b}, eNOTTY},            // of a pidfd
+		{"ioctl", []uint64{0, 1}, eNOTTY},                     // FIBMAP
+		{"ioctl", []uint64{0, 0xffff_ffff_0000_0000}, eNOTTY}, // none
+		{"semget", []uint64{0, 65}, eINVAL},
+		{"semget", []uint64{0, 1<<40 | 65}, eINVAL},
 		{"clone3", []uint64{0, 88}, eNOSYS},
 		{"io_uring_setup", []uint64{1, 0}, eNOSYS},
 	} {

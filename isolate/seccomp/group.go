@@ -9,6 +9,7 @@ type Group string
 // The groups.
 const (
 	Terminals    Group = "terminal ioctls"
+	FileSystems  Group = "file systems' own requests"
 	Leases       Group = "leases"
 	Namespaces   Group = "nested namespaces"
 	Tracing      Group = "tracing"
@@ -18,7 +19,7 @@ const (
 	Protocols    Group = "protocols beside TCP and UDP"
 	FastOpen     Group = "Fast Open"
 	Nodes        Group = "device nodes by mknod"
-	Segments     Group = "large System V segments"
+	Segments     Group = "large System V objects"
 	Mounts       Group = "mount calls"
 	Listings     Group = "mount listings"
 	Rare         Group = "rare calls"
@@ -52,6 +53,7 @@ const bad = 1<<64 - 1 // as a descriptor, a process or flags
 func Trials() []Trial {
 	return []Trial{
 		{Terminals, "ioctl", [6]uint64{bad, 0x5412}, "typing into the user's terminal, and pasting into a console", "ioctl(a pty of its own, TIOCSETD, N_TTY)", ""},
+		{FileSystems, "ioctl", [6]uint64{bad, 0x5000940e}, "subvolumes, snapshots, attributes and keys of file systems, where no rule looks", "ioctl(a file of the workspace, FS_IOC_SETFLAGS, no dump)", ""}, // BTRFS_IOC_SUBVOL_CREATE
 		{Leases, "fcntl", [6]uint64{bad, 1024}, "a lease inside makes an open outside wait", "fcntl(a file of the workspace, F_SETLEASE, F_WRLCK)", ""},
 		{Namespaces, "setns", [6]uint64{bad}, "kernel code that is else for root", "", "user.max_user_namespaces (ENOSPC) and the missing capabilities (EPERM)"},
 		{Tracing, "ptrace", [6]uint64{1, bad}, "one process of the session taking over another", "ptrace(PTRACE_TRACEME)", ""},

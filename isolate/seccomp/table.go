@@ -5,6 +5,7 @@ package seccomp
 const (
 	ePERM           = 1
 	eINVAL          = 22
+	eNOTTY          = 25
 	eNOSYS          = 38
 	eNOPROTOOPT     = 92
 	ePROTONOSUPPORT = 93
@@ -55,6 +56,7 @@ type cond struct {
 func is(arg int, val uint32) Cond           { return Cond{arg, 0xffffffff, Equal, val} }
 func not(arg int, val uint32) Cond          { return Cond{arg, 0xffffffff, NotEqual, val} }
 func masked(arg int, mask, val uint32) Cond { return Cond{arg, mask, Equal, val} }
+func notType(arg int, typ uint32) Cond      { return Cond{arg, 0xff00, NotEqual, typ << 8} } // of an ioctl
 func anyOf(arg int, mask uint32) Cond       { return Cond{arg, mask, NotEqual, 0} }
 func above(arg int, val uint32) Cond        { return Cond{arg, 0xffffffff, AboveOrHigh, val} }
 
@@ -94,6 +96,22 @@ func conditional(group func(Group, []cond)) {
 		{"ioctl", []Cond{is(1, 0x541c)}, ePERM, "TIOCLINUX pastes into a console"},
 		{"ioctl", []Cond{is(1, 0x5423)}, ePERM, "TIOCSETD loads a line discipline, a source of kernel faults"},
 		{"ioctl", []Cond{is(1, 0x541d)}, ePERM, "TIOCCONS takes over the console's output"},
+	})
+	group(FileSystems, []cond{
+		{
+			"ioctl",
+			[]Cond{
+				notType(1, 0x54),                                           // terminals, and what every descriptor has: FIONREAD, FIONBIO, FIOCLEX
+				notType(1, 0x89),                                           // sockets
+				notType(1, 0x52),                                           // the random devices; what changes them is for root
+				not(1, 2),                                                  // FIGETBSZ
+				not(1, 0x40049409), not(1, 0x4020940d), not(1, 0xc0189436), // FICLONE, FICLONERANGE, FIDEDUPERANGE
+				not(1, 0x80086601), not(1, 0x80087601), not(1, 0x801c581f), not(1, 0xc020660b), // FS_IOC_GETFLAGS, GETVERSION, FSGETXATTR, FIEMAP
+			},
+			eNOTTY,
+			"the rest belongs to single file systems and to new descriptors: on btrfs a folder of one's own is enough to make subvolumes that no walk enters and nothing removes, " +
+				"and before 6.6 a snapshot of all that lies beside the workspace; fscrypt takes keys for the whole file system",
+		},
 	})
 	group(Leases, []cond{
 		{"fcntl", []Cond{is(1, 1024)}, ePERM, "F_SETLEASE on a workspace file makes an open outside wait 45 s"},
@@ -165,6 +183,9 @@ func conditional(group func(Group, []cond)) {
 		// bound their sum belong to an id that a session has not. 4096 of these
 		// are 256 MiB. PostgreSQL asks for 56 bytes.
 		{"shmget", []Cond{above(1, 64<<10)}, eINVAL, "System V segments above 64 KiB escape the memory limit"},
+		// 64 bytes for each semaphore: 32000 sets of 32000 would be 64 GiB in as
+		// many calls, and of 64 some 150 MiB. PostgreSQL asks for 20.
+		{"semget", []Cond{{1, 0xffffffff, Above, 64}}, eINVAL, "System V sets of more than 64 semaphores escape the memory limit"},
 	})
 }
 

@@ -153,7 +153,7 @@ func TestAMissingPartOfTheLimitsIsNoticed(t *testing.T) {
 		"size of temporary folders":              "8.armed",
 		"bound processors":                       "8.cpu",
 		"first to be ended when memory is short": "8.armed",
-		"filter: large System V segments":        "8.segment",
+		"filter: large System V objects":         "8.segment",
 		"filter: affinity":                       "8.more processors",
 	}
 	h := ownState(t)

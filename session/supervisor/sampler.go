@@ -51,6 +51,12 @@ func (s *supervisor) newSampler() (*sampler, error) {
 		}
 		m.dirs = append(m.dirs, d)
 	}
+	free, _, err := limits.Free(m.dirs[0])
+	if err != nil {
+		m.close()
+		return nil, fmt.Errorf("limit disk: ask for free space: %w", err)
+	}
+	m.disk.Begin(free)
 	return m, nil
 }
 
