@@ -1,6 +1,7 @@
 package diffreview
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -24,25 +25,40 @@ var groupOrder = []Group{GroupCode, GroupTests, GroupDocs, GroupGenerated}
 // never whether something is risky.
 func (f *File) Group() Group {
 	dir, base := path.Split(strings.ToLower(f.Path))
-	dir = "/" + dir
 	ext := path.Ext(base)
-	in := func(names ...string) bool {
-		return slices.ContainsFunc(names, func(n string) bool { return strings.Contains(dir, "/"+n+"/") })
-	}
+	stem := strings.TrimSuffix(base, ext)
+	under := groupOfDirs(dir)
 	switch {
-	case lockNames[base], ext == ".lock", ext == ".snap", ext == ".map",
+	case under == GroupGenerated, lockNames[base], ext == ".lock", ext == ".snap", ext == ".map",
 		strings.Contains(base, ".min."), strings.Contains(base, ".pb."), strings.Contains(base, "_pb2."),
-		strings.Contains(base, ".generated."), strings.Contains(base, ".gen."), strings.HasPrefix(base, "zz_generated"),
-		in("vendor", "node_modules", "third_party", "dist", "__snapshots__"):
+		strings.Contains(base, ".generated."), strings.Contains(base, ".gen."), strings.HasPrefix(base, "zz_generated"):
 		return GroupGenerated
-	case in("test", "tests", "__tests__", "spec", "specs", "testdata", "fixtures", "e2e"),
-		strings.HasSuffix(strings.TrimSuffix(base, ext), "_test"), strings.HasPrefix(base, "test_"),
-		strings.Contains(base, ".test."), strings.Contains(base, ".spec."), strings.HasSuffix(strings.TrimSuffix(base, ext), "_spec"):
+	case under == GroupTests, strings.HasSuffix(stem, "_test"), strings.HasPrefix(base, "test_"),
+		strings.Contains(base, ".test."), strings.Contains(base, ".spec."), strings.HasSuffix(stem, "_spec"):
 		return GroupTests
-	case in("doc", "docs"), docExt[ext], docNames[strings.TrimSuffix(base, ext)]:
+	case under == GroupDocs, docExt[ext], docNames[stem]:
 		return GroupDocs
 	}
 	return GroupCode
+}
+
+// groupOfDirs says what the folders of a path make of a file: what one of them
+// makes generated is that, whatever the others are.
+func groupOfDirs(dir string) Group {
+	out := GroupCode
+	for part := range strings.SplitSeq(dir, "/") {
+		switch part {
+		case "vendor", "node_modules", "third_party", "dist", "__snapshots__":
+			return GroupGenerated
+		case "test", "tests", "__tests__", "spec", "specs", "testdata", "fixtures", "e2e":
+			out = GroupTests
+		case "doc", "docs":
+			if out == GroupCode {
+				out = GroupDocs
+			}
+		}
+	}
+	return out
 }
 
 var (
@@ -89,14 +105,18 @@ func (cs *ChangeSet) order() {
 		}
 		return slices.Index(groupOrder, f.Group())
 	}
-	keys := make(map[string]int, len(cs.Files))
+	type place struct{ key, file int }
+	places := make([]place, len(cs.Files))
 	for i := range cs.Files {
-		keys[cs.Files[i].Path] = key(&cs.Files[i])
+		places[i] = place{key(&cs.Files[i]), i}
 	}
-	slices.SortStableFunc(cs.Files, func(a, b File) int {
-		if d := keys[a.Path] - keys[b.Path]; d != 0 {
-			return d
-		}
-		return strings.Compare(a.Path, b.Path)
+	// A file is several hundred bytes: each is moved once.
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(a.key-b.key, strings.Compare(cs.Files[a.file].Path, cs.Files[b.file].Path), a.file-b.file)
 	})
+	files := make([]File, len(cs.Files))
+	for i, p := range places {
+		files[i] = cs.Files[p.file]
+	}
+	cs.Files = files
 }

@@ -13,7 +13,7 @@ import (
 // is known to be little enough for what a review may take, 300 MiB.
 const (
 	roomyText    = 96 << 20 // bytes, both sides of all changed files
-	roomyPercent = 400      // of the heap at the last collection
+	roomyPercent = 1200     // of the heap at the last collection
 )
 
 // room is the process's one setting; builders that overlap share it.

@@ -8,8 +8,8 @@ import "sync"
 type lexicon struct {
 	class  [256]uint8 // of a byte; 0 stands for all that no word has
 	width  int        // number of classes
-	next   []uint16   // next[state*width+class]
-	ends   []bool     // by state: a word ends here
+	next   []uint16   // next[state*width+class], while it is made
+	table  []uint32   // as next, and made for scan: where the next state's row begins, with the bit end
 	owners [][]owner  // by state: the clauses that the word is of
 	full   []uint8    // by alternative: bits of all its clauses
 }
@@ -65,12 +65,18 @@ func newLexicon(all []*expression) *lexicon {
 		}
 	}
 	x.link()
-	x.ends = make([]bool, len(x.owners))
-	for s, o := range x.owners {
-		x.ends[s] = len(o) > 0
+	x.table = make([]uint32, len(x.next))
+	for i, s := range x.next {
+		if x.table[i] = uint32(s) * uint32(x.width); len(x.owners[s]) > 0 {
+			x.table[i] |= end
+		}
 	}
+	x.next = nil
 	return x
 }
+
+// end marks, in the lexicon's table, a state in which a word ends.
+const end = 1 << 31
 
 func (x *lexicon) letters(w string) {
 	for i := range len(w) {
@@ -150,17 +156,18 @@ func (m *marks) clear() {
 // scan marks the lines that hold all that an alternative needs. m is empty.
 func (x *lexicon) scan(lines []line, m *marks) {
 	for i := range lines {
-		s := uint16(0)
+		s := uint32(0) // where the state's row begins
 		for _, c := range clip(lines[i].text) {
-			s = x.next[int(s)*x.width+int(x.class[c])]
-			if x.ends[s] {
-				x.found(s, int32(i), m)
+			s = x.table[s+uint32(x.class[c])]
+			if s&end != 0 {
+				s &^= end
+				x.found(s/uint32(x.width), int32(i), m)
 			}
 		}
 	}
 }
 
-func (x *lexicon) found(s uint16, at int32, m *marks) {
+func (x *lexicon) found(s uint32, at int32, m *marks) {
 	for _, o := range x.owners[s] {
 		if m.line[o.alt] != at+1 {
 			m.line[o.alt], m.bits[o.alt] = at+1, 0

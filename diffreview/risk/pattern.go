@@ -54,10 +54,9 @@ func (p *patterns) match(segs []string) bool {
 	if p.base[last] {
 		return true
 	}
-	compiled := compiledExt.has(path.Ext(last))
 	for _, w := range p.wild {
 		// "tool.*" means the tool's settings, not a source file called tool.
-		if compiled && strings.HasSuffix(w, "*") {
+		if strings.HasSuffix(w, "*") && compiledExt.has(path.Ext(last)) {
 			continue
 		}
 		if glob(w, last) {
@@ -117,8 +116,13 @@ func glob(pattern, s string) bool {
 	if !strings.ContainsAny(pattern, wildSigns) {
 		return pattern == s
 	}
-	if rest, ok := strings.CutPrefix(pattern, "*"); ok && !strings.ContainsAny(rest, wildSigns) {
-		return strings.HasSuffix(s, rest)
+	if rest, ok := strings.CutPrefix(pattern, "*"); ok {
+		if !strings.ContainsAny(rest, wildSigns) {
+			return strings.HasSuffix(s, rest)
+		}
+		if part, ok := strings.CutSuffix(rest, "*"); ok && !strings.ContainsAny(part, wildSigns) {
+			return strings.Contains(s, part)
+		}
 	}
 	// All patterns are constants of the tables; a test checks that they parse.
 	ok, err := path.Match(pattern, s)

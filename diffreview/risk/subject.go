@@ -2,8 +2,11 @@ package risk
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,6 +43,7 @@ type subject struct {
 	// printable ASCII
 	fresh []line
 	odd   []int32
+	lists *lists // whose memory the lines are in, until forget
 	// which of added and removed hold words of rules
 	marks, goneMarks *marks
 	// of test files: the tests and assertions that went away or came
@@ -87,13 +91,43 @@ func (s *subject) forget() {
 			m.release()
 		}
 	}
-	s.marks, s.goneMarks, s.odd, s.removed = nil, nil, nil, nil
-	if !s.testish() && !isIgnoreFile(s.base) {
+	added, fresh := s.testish() || isIgnoreFile(s.base), s.base == "head"
+	if !added && !fresh {
+		s.lists.giveBack()
+	}
+	s.marks, s.goneMarks, s.lists, s.odd, s.removed = nil, nil, nil, nil, nil
+	if !added {
 		s.added = nil
 	}
-	if s.base != "head" {
+	if !fresh {
 		s.fresh = nil
 	}
+}
+
+// lists are memory for the lines of one file after another.
+type lists struct{ fresh, removed, apart []line }
+
+var listsPool sync.Pool
+
+// mostLines is how many lines a list may have grown to and be kept.
+const mostLines = 1 << 16
+
+func takeLists() *lists {
+	if l, ok := listsPool.Get().(*lists); ok {
+		return l
+	}
+	return &lists{}
+}
+
+func (l *lists) giveBack() {
+	for _, list := range []*[]line{&l.fresh, &l.removed, &l.apart} {
+		if cap(*list) > mostLines {
+			*list = nil
+		}
+		clear(*list) // no file's text stays reachable
+		*list = (*list)[:0]
+	}
+	listsPool.Put(l)
 }
 
 var (
@@ -144,24 +178,19 @@ func (s *subject) hunkEnd(no int) int {
 // the file and added in another, but for its indentation, only moved: the host
 // had it before.
 func (s *subject) readLines() {
-	come, went := 0, 0
+	all := 0
 	for i := range s.f.Hunks {
-		for _, l := range s.f.Hunks[i].Lines {
-			switch l.Op {
-			case '-':
-				went++
-			case '+':
-				come++
-			}
-		}
+		all += len(s.f.Hunks[i].Lines)
 	}
-	s.fresh = make([]line, 0, come)
-	s.removed = make([]line, 0, went)
+	s.lists = takeLists()
+	s.fresh = slices.Grow(s.lists.fresh, min(all, s.f.Added))
+	s.removed = slices.Grow(s.lists.removed, min(all, s.f.Removed))
 	for i := range s.f.Hunks {
 		h := &s.f.Hunks[i]
 		last := h.NewStart + h.NewLines - 1
 		next := h.NewStart
-		for _, l := range h.Lines {
+		for k := range h.Lines {
+			l := &h.Lines[k]
 			switch l.Op {
 			case ' ':
 				next = l.New + 1
@@ -176,36 +205,48 @@ func (s *subject) readLines() {
 			}
 		}
 	}
+	s.lists.fresh, s.lists.removed = s.fresh, s.removed
 	s.added = s.fresh
-	if come > 0 && went > 0 {
+	if len(s.fresh) > 0 && len(s.removed) > 0 {
 		s.dropMoved()
 	}
 }
 
+// lineSeed makes the hashes of lines: nobody can look for two lines of one hash
+// who does not know it.
+var lineSeed = maphash.MakeSeed()
+
 func (s *subject) dropMoved() {
-	gone := make(map[string]int, len(s.removed)) // how often it was removed and not added again
+	hash := func(l line) uint64 { return maphash.Bytes(lineSeed, bytes.TrimSpace(l.text)) }
+	gone := make(map[uint64]int32, len(s.removed)) // how often it was removed and not added again
 	for _, l := range s.removed {
-		gone[string(bytes.TrimSpace(l.text))]++
+		gone[hash(l)]++
 	}
-	moved := map[string]int{}
-	s.added = make([]line, 0, len(s.fresh))
-	for _, l := range s.fresh {
-		key := bytes.TrimSpace(l.text)
-		if gone[string(key)] > 0 {
-			gone[string(key)]--
-			moved[string(key)]++
+	var moved map[uint64]int32
+	for i, l := range s.fresh {
+		key := hash(l)
+		n := gone[key]
+		if n == 0 {
+			if moved != nil {
+				s.added = append(s.added, l)
+			}
 			continue
 		}
-		s.added = append(s.added, l)
+		if moved == nil {
+			moved = map[uint64]int32{}
+			s.added = append(s.lists.apart, s.fresh[:i]...)
+		}
+		gone[key] = n - 1
+		moved[key]++
 	}
-	if len(moved) == 0 {
+	if moved == nil {
 		return
 	}
+	s.lists.apart = s.added
 	kept := s.removed[:0]
 	for _, l := range s.removed {
-		key := bytes.TrimSpace(l.text)
-		if moved[string(key)] > 0 {
-			moved[string(key)]--
+		if key := hash(l); moved[key] > 0 {
+			moved[key]--
 			continue
 		}
 		kept = append(kept, l)
@@ -213,8 +254,20 @@ func (s *subject) dropMoved() {
 	s.removed = kept
 }
 
-// odd says whether a line has a byte outside printable ASCII.
+// odd says whether a line has a byte outside printable ASCII. It looks at eight
+// bytes at a time, and only at those with a tab or something odd one by one.
 func odd(b []byte) bool {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	for ; len(b) >= 8; b = b[8:] {
+		x := binary.LittleEndian.Uint64(b)
+		if ((x-' '*ones)&^x|x|(x+ones))&high != 0 && oddByte(b[:8]) {
+			return true
+		}
+	}
+	return oddByte(b)
+}
+
+func oddByte(b []byte) bool {
 	for _, c := range b {
 		if c < ' ' && c != '\t' || c >= 0x7f {
 			return true

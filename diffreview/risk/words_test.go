@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -171,5 +172,19 @@ func TestNeededWords(t *testing.T) {
 func BenchmarkTables(b *testing.B) {
 	for b.Loop() {
 		makeBook()
+	}
+}
+
+func TestOddLooksAtEveryByte(t *testing.T) {
+	for at := range 20 {
+		for c := range 256 {
+			for _, rest := range []byte{'x', '\t', ' ', '~'} {
+				b := bytes.Repeat([]byte{rest}, 20)
+				b[at] = byte(c)
+				if got, want := odd(b), c < ' ' && c != '\t' || c >= 0x7f; got != want {
+					t.Fatalf("byte %#x at %d of %q: got %v, want %v", c, at, b, got, want)
+				}
+			}
+		}
 	}
 }
