@@ -2,6 +2,7 @@ package review
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -70,6 +71,52 @@ func TestLargeReviewsMeetTheirBudgets(t *testing.T) {
 		if d := best(5, func() { m.Update(uitest.Key(k)); m.View(200, 55) }); d > slower*scroll {
 			t.Errorf("%s: got %v a frame of 500,000 lines, want at most %v", k, d, scroll)
 		}
+	}
+}
+
+// Keys that lay a hunk of 500,000 lines out anew, or decide some of its lines,
+// meet the budget as well. Processor time counts, which other work on the machine
+// lengthens less.
+func TestKeysInOneLargeHunkMeetTheirBudget(t *testing.T) {
+	edited, added := uitest.LargeSet(1, 500_000), uitest.LargeSet(1, 500_000)
+	for i := range added.Files[0].Hunks[0].Lines {
+		l := &added.Files[0].Hunks[0].Lines[i]
+		l.Op, l.Old, l.New = '+', 0, i+1
+	}
+	h := &added.Files[0].Hunks[0]
+	h.OldStart, h.OldLines, h.NewLines = 0, 0, len(h.Lines)
+	comment := diffreview.Comment{ID: "1", Path: edited.Files[0].Path, Line: edited.Files[0].Hunks[0].Lines[400_000].New, Was: edited.Files[0].New.Blob, Body: "why?"}
+	for name, set := range map[string]*diffreview.ChangeSet{"edited": edited, "added": added} {
+		m := large(t, set)
+		arrive(m, set)
+		if name == "edited" {
+			m.comments = []diffreview.Comment{comment}
+			m.place()
+			if s := m.spots[0]; len(s) != 1 || s[0].line != 400_000 {
+				t.Fatalf("got %+v, want the comment on line 400,000 of the hunk", s)
+			}
+		}
+		least := map[string]time.Duration{}
+		keys := []string{"v", "pgdown", "space", "x", "u", "g", "V", "G", "space", "x", "u", "V", "v", "v", "H", "H", "s", "s"}
+		for range 7 {
+			m.inList, m.lines = false, lineMode{}
+			for i, k := range keys {
+				from := processTime(t)
+				m.Update(uitest.Key(k))
+				m.View(200, 55)
+				d := processTime(t) - from
+				m.jobs = queue{} // as if it had been recorded
+				if at := fmt.Sprint(i, k); least[at] == 0 || d < least[at] {
+					least[at] = d
+				}
+			}
+		}
+		for k, d := range least {
+			if d > slower*scroll*3/2 { // half as much again where the processor is shared
+				t.Errorf("%s, %s: got %v a key, want at most %v", name, k, d, scroll)
+			}
+		}
+		t.Log(name, least)
 	}
 }
 

@@ -61,7 +61,8 @@ func (m *Model) fileHead(f *diffreview.File, w int) string {
 		from, to := m.span()
 		n := 0
 		for _, r := range m.laid().rows[from:to] {
-			n += len(r.changed(f))
+			_, more := r.changed(f)
+			n += more
 		}
 		right = fmt.Sprintf("[%s]  ", kit.Plural(n, "line")) + right
 	case m.lines.on:
@@ -159,7 +160,7 @@ func (m *Model) stateOf(f *diffreview.File, mark *diffreview.Mark, h *diffreview
 	case diffreview.Mixed, diffreview.Undecided:
 	}
 	if h != nil && h.Part != nil {
-		text, tint = m.partSaid(h.ID, h), st.Warn
+		text, tint = m.part(h.ID, h).said, st.Warn
 	}
 	if mark.Applied {
 		text += ", applied"

@@ -98,7 +98,8 @@ func (m *Model) changedAt(i int) (row, bool) {
 		return row{}, false
 	}
 	r := fr.rows[i]
-	return r, len(r.changed(f)) > 0
+	_, n := r.changed(f)
+	return r, n > 0
 }
 
 // snap moves the cursor to the changed row that is nearest to it in [from,to).
@@ -153,7 +154,8 @@ func (m *Model) changedLine(d int) {
 func (m *Model) nextOpenLine() bool {
 	f, fr := m.fileNow(), m.laid()
 	for i := m.cur.At + 1; i < len(fr.rows); i++ {
-		for _, l := range fr.rows[i].changed(f) {
+		lines, n := fr.rows[i].changed(f)
+		for _, l := range lines[:n] {
 			if f.Hunks[fr.rows[i].hunk].LineVerdict(int(l)) == diffreview.Undecided {
 				m.cur.At, m.lines.ranged = i, false
 				return true
@@ -185,9 +187,11 @@ func (m *Model) decideLines(v diffreview.Verdict) tea.Cmd {
 	}
 	f, fr := m.fileNow(), m.laid()
 	from, to := m.span()
-	var picked []int32
-	for i := from; i < min(to, len(fr.rows)); i++ {
-		picked = append(picked, fr.rows[i].changed(f)...)
+	to = min(to, len(fr.rows))
+	picked := make([]int32, 0, 2*(to-from)) // side by side a row has two
+	for i := from; i < to; i++ {
+		lines, n := fr.rows[i].changed(f)
+		picked = append(picked, lines[:n]...)
 	}
 	u, ok := m.unitNow()
 	if !ok || u.hunk < 0 || len(picked) == 0 {
@@ -214,31 +218,34 @@ func (m *Model) decideLines(v diffreview.Verdict) tea.Cmd {
 // chosen is the letters of a hunk, which stands as it was, with those of some
 // lines set.
 func chosen(h *diffreview.Hunk, was diffreview.Decision, picked []int32, v diffreview.Verdict) []byte {
-	letters := []byte(was.Lines)
-	if was.Lines == "" {
-		letters = []byte(h.Letters())
-	}
-	letter := byte('.')
-	switch v {
-	case diffreview.Approved:
-		letter = 'a'
-	case diffreview.Rejected:
-		letter = 'r'
-	case diffreview.Undecided, diffreview.Mixed:
-	}
-	slices.Sort(picked) // side by side a row has two, not in order
-	n := 0
-	for i := int32(0); len(picked) > 0; i++ {
-		if h.Lines[i].Op == ' ' {
-			continue
+	set, other := letterOf(v), letterOf(was.Verdict)
+	slices.Sort(picked) // those of rows side by side are not in order
+	letters := make([]byte, 0, len(h.Lines))
+	for i := range h.Lines {
+		switch {
+		case h.Lines[i].Op == ' ':
+		case len(picked) > 0 && picked[0] == int32(i):
+			letters, picked = append(letters, set), picked[1:]
+		case was.Lines != "" && len(picked) == 0:
+			return append(letters, was.Lines[len(letters):]...)
+		case was.Lines != "":
+			letters = append(letters, was.Lines[len(letters)])
+		default:
+			letters = append(letters, other)
 		}
-		if picked[0] == i {
-			letters[n] = letter
-			picked = picked[1:]
-		}
-		n++
 	}
 	return letters
+}
+
+func letterOf(v diffreview.Verdict) byte {
+	switch v {
+	case diffreview.Approved:
+		return 'a'
+	case diffreview.Rejected:
+		return 'r'
+	case diffreview.Undecided, diffreview.Mixed:
+	}
+	return '.'
 }
 
 // ofLetters is the decision of letters as diffreview.Decision has them: one on
@@ -283,7 +290,7 @@ func impossible(f *diffreview.File, h *diffreview.Hunk, rec diffreview.Decision)
 
 // lastLineOpen says whether the last line of either side has no newline.
 func lastLineOpen(h *diffreview.Hunk) bool {
-	old, now := false, false
+	old, now := h.OldLines == 0, h.NewLines == 0
 	for i := len(h.Lines) - 1; i >= 0 && !(old && now); i-- {
 		l := &h.Lines[i]
 		if l.NoEOL {
@@ -309,19 +316,25 @@ func oldSide(h *diffreview.Hunk) []byte {
 	return b.Bytes()
 }
 
-// partSaid is linesSaid, kept until something is decided on the unit.
-func (m *Model) partSaid(id string, h *diffreview.Hunk) string {
-	if _, ok := m.said[id]; !ok {
-		m.say(id, h.Letters())
+// parted is how the lines of a unit are decided, and what is said of it.
+type parted struct{ letters, said string }
+
+// part keeps what Letters gives until something else is decided on the unit.
+func (m *Model) part(id string, h *diffreview.Hunk) parted {
+	p, ok := m.parts[id]
+	if !ok {
+		letters := h.Letters()
+		p = parted{letters, linesSaid(letters)}
+		m.keepPart(id, p)
 	}
-	return m.said[id]
+	return p
 }
 
-func (m *Model) say(id, letters string) {
-	if m.said == nil {
-		m.said = map[string]string{}
+func (m *Model) keepPart(id string, p parted) {
+	if m.parts == nil {
+		m.parts = map[string]parted{}
 	}
-	m.said[id] = linesSaid(letters)
+	m.parts[id] = p
 }
 
 // linesSaid sums the verdicts on a hunk's lines up, where they differ: "5 of 8

@@ -78,7 +78,7 @@ type Model struct {
 
 	where   map[string]place               // unit ID -> where it is
 	risky   map[string]*diffreview.Finding // unit ID -> the strongest finding above note
-	said    map[string]string              // unit ID -> how its lines are decided
+	parts   map[string]parted              // unit ID -> how its lines are decided, where that was asked for
 	unseen  map[string]bool                // units that no screen shows whole
 	lapsed  map[string]bool                // paths with a verdict that lapsed
 	looks   map[string]time.Time           // unit ID -> when it was first drawn
@@ -254,9 +254,13 @@ func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
 
 // index notes where each unit is and which are risky.
 func (m *Model) index() {
-	m.where = map[string]place{}
+	n := len(m.set.Files)
+	for i := range m.set.Files {
+		n += len(m.set.Files[i].Hunks)
+	}
+	m.where = make(map[string]place, n) // growing it would take longer than filling it
 	m.risky = map[string]*diffreview.Finding{}
-	m.unseen, m.said = map[string]bool{}, nil
+	m.unseen, m.parts = map[string]bool{}, nil
 	if m.looks == nil {
 		m.looks = map[string]time.Time{}
 	}

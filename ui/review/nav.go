@@ -47,13 +47,21 @@ func (m *Model) relay() {
 		m.rows = nil
 		return
 	}
-	old := m.rows
-	m.rows = m.weave(f, layOut(f, layout{width: m.diffWidth(), side: m.sideOn(), hide: m.hide, opened: m.opened, old: m.old}))
-	if old == nil || m.cur.At >= len(old.rows) {
+	how := layout{width: m.diffWidth(), side: m.sideOn(), hide: m.hide, opened: m.opened, old: m.old}
+	var on row
+	stays := m.rows != nil && m.cur.At < len(m.rows.rows)
+	if m.rows != nil {
+		how.spare = m.rows.rows // they are of this file, and about as many
+	}
+	if stays {
+		on = m.rows.rows[m.cur.At]
+	}
+	m.rows = m.weave(f, layOut(f, how))
+	if !stays {
 		return
 	}
 	below := m.cur.At - m.cur.Top
-	m.cur.At = max(0, m.rows.like(old.rows[m.cur.At]))
+	m.cur.At = max(0, m.rows.like(on))
 	m.cur.Top = max(0, m.cur.At-below)
 }
 

@@ -46,7 +46,7 @@ func (p *painter) row(r row) string {
 	case rowFinding:
 		return p.finding(r, sel)
 	case rowInfo:
-		return p.info(r.text, sel)
+		return p.info(p.fr.said(r), sel)
 	case rowCut:
 		return p.cut(r, sel)
 	case rowGap:
@@ -295,9 +295,9 @@ func (p *painter) raw(l *diffreview.Line, raw []byte, changed []linediff.Range, 
 // finding is what would happen on this machine, in one sentence.
 func (p *painter) finding(r row, sel bool) string {
 	if sel {
-		return p.st.Selection.Render(kit.Fit("▸   "+r.text, p.w))
+		return p.st.Selection.Render(kit.Fit("▸   "+p.fr.said(r), p.w))
 	}
-	text := kit.Fit("    "+r.text, p.w)
+	text := kit.Fit("    "+p.fr.said(r), p.w)
 	switch p.f.Findings[r.finding].Severity {
 	case diffreview.Danger:
 		return p.st.Refused.Render(text)

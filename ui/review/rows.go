@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"fumehood/diffreview"
@@ -12,7 +13,7 @@ import (
 type kind uint8
 
 const (
-	rowInfo    kind = iota // a sentence about the file; text has it
+	rowInfo    kind = iota // a sentence about the file
 	rowUnit                // the head of a unit of decision
 	rowLine                // a line of a hunk
 	rowPair                // side by side: line is on the left, pair on the right, -1 is none
@@ -25,7 +26,8 @@ const (
 )
 
 // row is one line of the diff as it is drawn. A file of half a million lines
-// has as many, so they are small and hold no text of lines.
+// has as many, and a key may lay all of them out anew: so they are small and
+// hold neither text nor pointers.
 type row struct {
 	kind    kind
 	unit    int32 // the unit that it belongs to; -1: none
@@ -33,7 +35,7 @@ type row struct {
 	line    int32 // within the hunk
 	pair    int32 // of a changed line: its partner on the other side, or -1
 	finding int32
-	text    string
+	text    int32 // of sentences: which of the file's texts, from 1
 }
 
 // anyLine is a line of the hunk that the row shows: the left one of two.
@@ -49,21 +51,22 @@ func (r row) has(line int32) bool {
 	return r.line == line && (r.kind == rowLine || r.kind == rowPair) || r.kind == rowPair && r.pair == line
 }
 
-// changed gives the changed lines that the row shows: one, two side by side, or
-// none.
-func (r row) changed(f *diffreview.File) []int32 {
+// changed gives the n changed lines that the row shows: one, two side by side,
+// or none.
+func (r row) changed(f *diffreview.File) (lines [2]int32, n int) {
 	if r.kind != rowLine && r.kind != rowPair {
-		return nil
+		return lines, 0
 	}
 	ls := f.Hunks[r.hunk].Lines
-	var out []int32
 	if r.line >= 0 && ls[r.line].Op != ' ' {
-		out = append(out, r.line)
+		lines[n] = r.line
+		n++
 	}
 	if r.kind == rowPair && r.pair >= 0 && r.pair != r.line && ls[r.pair].Op != ' ' {
-		out = append(out, r.pair)
+		lines[n] = r.pair
+		n++
 	}
-	return out
+	return lines, n
 }
 
 // unit is one unit of decision and where its rows are.
@@ -81,11 +84,13 @@ type layout struct {
 	hide   bool         // of what is decided the head alone is shown
 	opened map[int]span // what is shown of gaps, by the hunk after them
 	old    *oldText     // once it was read
+	spare  []row        // memory for the rows
 }
 
 // fileRows is a file laid out as rows.
 type fileRows struct {
 	rows   []row
+	texts  []string // that rows name
 	units  []unit
 	digits int          // of the line numbers
 	risky  map[int]bool // new line numbers that a finding above note is about
@@ -101,7 +106,8 @@ func layOut(f *diffreview.File, how layout) *fileRows {
 	for i := range f.Hunks {
 		n += len(f.Hunks[i].Lines) + 2
 	}
-	fr := &fileRows{rows: make([]row, 0, n+len(f.Findings)), layout: how}
+	fr := &fileRows{rows: slices.Grow(how.spare[:0], n+len(f.Findings)), layout: how}
+	fr.spare = nil
 	byLine, loose := placeFindings(f)
 	for no, xs := range byLine {
 		for _, x := range xs {
@@ -118,7 +124,7 @@ func layOut(f *diffreview.File, how layout) *fileRows {
 	}
 	for _, s := range about(f) {
 		for _, l := range kit.Wrap(s, max(20, fr.width-4)) {
-			fr.add(row{kind: rowInfo, text: l})
+			fr.add(row{kind: rowInfo, text: fr.keep(l)})
 		}
 	}
 	for _, x := range loose {
@@ -150,35 +156,68 @@ func (fr *fileRows) addHunk(f *diffreview.File, h int, byLine map[int][]int) {
 	if fr.hide && decided(f, hunk) {
 		return
 	}
-	line := func(r row, no int) {
-		r.hunk = int32(h)
-		fr.add(r)
-		if isLong(hunk, r) {
-			fr.add(row{kind: rowCut, hunk: int32(h), line: r.line, pair: r.pair})
-		}
-		if no > 0 && len(byLine) > 0 {
-			for _, x := range byLine[no] {
-				fr.addFinding(f, x, h)
+	r := row{kind: rowLine, unit: int32(len(fr.units) - 1), hunk: int32(h)}
+	if fr.side {
+		r.kind = rowPair
+	}
+	ls := hunk.Lines
+	for at := 0; at < len(ls); {
+		if ls[at].Op == ' ' {
+			if r.line, r.pair = int32(at), -1; fr.side {
+				r.pair = r.line
 			}
+			fr.addLine(f, r, ls[at].New, byLine)
+			at++
+			continue
 		}
-	}
-	pairs := pair(hunk.Lines)
-	if !fr.side {
-		for l := range hunk.Lines {
-			line(row{kind: rowLine, line: int32(l), pair: pairs[l]}, hunk.Lines[l].New)
+		added, end := changedRun(ls, at)
+		both := min(added-at, end-added) // lines with a partner
+		for i := at; i < added; i++ {
+			no := 0 // removed lines have none, unless their partner stands beside
+			if r.line, r.pair = int32(i), -1; i-at < both {
+				if r.pair = int32(added + i - at); fr.side {
+					no = ls[r.pair].New
+				}
+			}
+			fr.addLine(f, r, no, byLine)
 		}
-		return
+		for i := added; i < end; i++ {
+			switch partner := int32(at + i - added); {
+			case !fr.side && i-added < both:
+				r.line, r.pair = int32(i), partner
+			case !fr.side:
+				r.line, r.pair = int32(i), -1
+			case i-added < both:
+				continue // stands beside its partner
+			default:
+				r.line, r.pair = -1, int32(i)
+			}
+			fr.addLine(f, r, ls[i].New, byLine)
+		}
+		at = end
 	}
-	for l := range hunk.Lines {
-		switch p := pairs[l]; {
-		case hunk.Lines[l].Op == ' ':
-			line(row{kind: rowPair, line: int32(l), pair: int32(l)}, hunk.Lines[l].New)
-		case hunk.Lines[l].Op == '+' && p < 0:
-			line(row{kind: rowPair, line: -1, pair: int32(l)}, hunk.Lines[l].New)
-		case hunk.Lines[l].Op == '-' && p < 0:
-			line(row{kind: rowPair, line: int32(l), pair: -1}, 0)
-		case hunk.Lines[l].Op == '-':
-			line(row{kind: rowPair, line: int32(l), pair: p}, hunk.Lines[p].New)
+}
+
+// changedRun gives, of changed lines from at on, where those that were added
+// begin and where they end.
+func changedRun(ls []diffreview.Line, at int) (added, end int) {
+	for added = at; added < len(ls) && ls[added].Op == '-'; added++ {
+	}
+	for end = added; end < len(ls) && ls[end].Op == '+'; end++ {
+	}
+	return added, end
+}
+
+// addLine adds the row of one line, or of two side by side, and what is said of
+// the line with the number no below it.
+func (fr *fileRows) addLine(f *diffreview.File, r row, no int, byLine map[int][]int) {
+	fr.rows = append(fr.rows, r)
+	if isLong(&f.Hunks[r.hunk], r) {
+		fr.add(row{kind: rowCut, hunk: r.hunk, line: r.line, pair: r.pair})
+	}
+	if no > 0 && len(byLine) > 0 {
+		for _, x := range byLine[no] {
+			fr.addFinding(f, x, int(r.hunk))
 		}
 	}
 }
@@ -208,6 +247,20 @@ func (fr *fileRows) close() {
 	}
 }
 
+// keep gives a text its number in rows.
+func (fr *fileRows) keep(text string) int32 {
+	fr.texts = append(fr.texts, text)
+	return int32(len(fr.texts))
+}
+
+// said is the text of a row that is a sentence.
+func (fr *fileRows) said(r row) string {
+	if r.text == 0 {
+		return ""
+	}
+	return fr.texts[r.text-1]
+}
+
 func (fr *fileRows) add(r row) {
 	n := len(fr.units)
 	if r.unit = int32(max(0, n-1)); r.kind == rowGap || r.kind == rowSame {
@@ -225,7 +278,7 @@ func (fr *fileRows) addFinding(f *diffreview.File, i, hunk int) {
 		if n > 0 {
 			l = "  " + l
 		}
-		fr.add(row{kind: rowFinding, hunk: int32(hunk), finding: int32(i), text: l})
+		fr.add(row{kind: rowFinding, hunk: int32(hunk), finding: int32(i), text: fr.keep(l)})
 	}
 }
 
@@ -246,7 +299,11 @@ func (fr *fileRows) find(hunk, line int) int {
 		return -1
 	}
 	u := fr.units[at]
-	for i := u.from; i < u.to; i++ {
+	from := u.from
+	if !fr.side && line > 0 && u.from+line < u.to {
+		from += line // each line before it has a row of its own
+	}
+	for i := from; i < u.to; i++ {
 		if fr.rows[i].has(int32(line)) {
 			return i
 		}
@@ -265,17 +322,11 @@ func pair(lines []diffreview.Line) []int32 {
 			i++
 			continue
 		}
-		from := i
-		for i < len(lines) && lines[i].Op == '-' {
-			i++
+		added, end := changedRun(lines, i)
+		for k := 0; i+k < added && added+k < end; k++ {
+			out[i+k], out[added+k] = int32(added+k), int32(i+k)
 		}
-		added := i
-		for i < len(lines) && lines[i].Op == '+' {
-			i++
-		}
-		for k := 0; from+k < added && added+k < i; k++ {
-			out[from+k], out[added+k] = int32(added+k), int32(from+k)
-		}
+		i = end
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func (m *Model) standing(id string) diffreview.Decision {
 	case mark == nil:
 		return diffreview.Decision{}
 	case h != nil && h.Part != nil:
-		return diffreview.Decision{Lines: h.Letters()}
+		return diffreview.Decision{Lines: m.part(id, h).letters}
 	case h != nil:
 		return diffreview.Decision{Verdict: mark.Decision, Edit: h.Edit}
 	}
@@ -53,8 +53,8 @@ func (m *Model) put(id string, d diffreview.Decision) bool {
 	if mark.Applied = false; h != nil {
 		h.Applied = false
 	}
-	if delete(m.said, id); d.Lines != "" {
-		m.say(id, d.Lines)
+	if delete(m.parts, id); d.Lines != "" {
+		m.keepPart(id, parted{d.Lines, linesSaid(d.Lines)})
 	}
 	return true
 }

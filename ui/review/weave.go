@@ -3,6 +3,8 @@ package review
 import (
 	"context"
 	"fmt"
+	"slices"
+	"sort"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -62,7 +64,12 @@ func (m *Model) spotOf(f *diffreview.File, c diffreview.Comment) spot {
 		return s
 	}
 	for h := range f.Hunks {
-		for l := range f.Hunks[h].Lines {
+		// No line of a hunk stands further down in it than by its number.
+		first := now - f.Hunks[h].NewStart
+		if c.OldLine > 0 {
+			first = c.OldLine - f.Hunks[h].OldStart
+		}
+		for l := max(0, first); l < len(f.Hunks[h].Lines); l++ {
 			x := &f.Hunks[h].Lines[l]
 			if c.OldLine > 0 && x.Op == '-' && x.Old == c.OldLine || c.OldLine == 0 && x.New == now {
 				s.hunk, s.line = h, l
@@ -151,94 +158,108 @@ func sinceOf(c diffreview.Comment, was, now []byte) after {
 }
 
 // weave puts comments below their lines, and the reviewer's own text in the
-// place of a hunk's lines.
+// place of a hunk's lines. What has neither is copied as it is: a hunk may have
+// half a million lines.
 func (m *Model) weave(f *diffreview.File, fr *fileRows) *fileRows {
 	spots := m.spots[m.file]
-	edits := false
-	for i := range f.Hunks {
-		edits = edits || f.Hunks[i].Edit != ""
+	below := map[int][]spot{} // by row
+	var at []int              // of below, and of the heads of hunks with a text of the reviewer's
+	for _, u := range fr.units {
+		if u.hunk >= 0 && f.Hunks[u.hunk].Edit != "" {
+			at = append(at, u.from)
+		}
 	}
-	if len(spots) == 0 && !edits {
+	if len(spots) == 0 && len(at) == 0 {
 		return fr
 	}
-	rows := make([]row, 0, len(fr.rows)+2*len(spots))
-	to := make([]int, len(fr.rows)+1) // where each row comes to stand
-	at := map[[2]int][]spot{}
+	w := woven{rows: make([]row, 0, len(fr.rows)+4*len(spots))}
 	for _, s := range spots {
-		if s.hunk < 0 {
-			rows = m.addComment(rows, row{unit: -1, hunk: -1, line: -1}, s, fr.width)
-			continue
-		}
-		at[[2]int{s.hunk, s.line}] = append(at[[2]int{s.hunk, s.line}], s)
-	}
-	for i, r := range fr.rows {
-		to[i] = len(rows)
-		if r.kind == rowLine || r.kind == rowPair || r.kind == rowCut {
-			if f.Hunks[r.hunk].Edit == "" {
-				rows = append(rows, r)
+		switch i := fr.find(s.hunk, s.line); {
+		case s.hunk < 0:
+			w.rows = m.addComment(w.rows, fr, row{unit: -1, hunk: -1, line: -1}, s)
+		case f.Hunks[s.hunk].Edit != "" || i < 0 || !fr.rows[i].has(int32(s.line)):
+			// The line that it is on is not shown.
+		default:
+			if i+1 < len(fr.rows) && fr.rows[i+1].kind == rowCut {
+				i++ // it stands below what says of the line that it is cut
 			}
-		} else {
-			rows = append(rows, r)
+			if len(below[i]) == 0 {
+				at = append(at, i)
+			}
+			below[i] = append(below[i], s)
 		}
-		if r.kind == rowUnit && r.hunk >= 0 && f.Hunks[r.hunk].Edit != "" && !(fr.hide && decided(f, &f.Hunks[r.hunk])) {
+	}
+	slices.Sort(at)
+	for _, i := range at {
+		w.copy(fr, i+1)
+		r := fr.rows[i]
+		for _, s := range below[i] {
+			w.rows = m.addComment(w.rows, fr, r, s)
+		}
+		if r.kind == rowUnit && !(fr.hide && decided(f, &f.Hunks[r.hunk])) {
 			for _, s := range spots {
-				if s.hunk == int(r.hunk) { // the line that it is on is not shown
-					rows = m.addComment(rows, r, s, fr.width)
+				if s.hunk == int(r.hunk) {
+					w.rows = m.addComment(w.rows, fr, r, s)
 				}
 			}
-			rows = m.addWritten(rows, r, &f.Hunks[r.hunk])
+			w.rows = m.addWritten(w.rows, fr, r, &f.Hunks[r.hunk])
+			w.skipLines(fr, fr.units[r.unit].to)
 		}
-		if len(r.shows(fr.side)) > 0 && f.Hunks[r.hunk].Edit != "" {
-			continue
-		}
-		if i+1 < len(fr.rows) && fr.rows[i+1].kind == rowCut {
-			continue // the comment stands below what says of the line that it is cut
-		}
-		for _, l := range r.shows(fr.side) {
-			for _, s := range at[[2]int{int(r.hunk), int(l)}] {
-				rows = m.addComment(rows, r, s, fr.width)
-			}
-		}
+		w.moved = append(w.moved, [2]int{w.next, len(w.rows)})
 	}
-	to[len(fr.rows)] = len(rows)
+	w.copy(fr, len(fr.rows))
 	for i := range fr.units {
 		u := &fr.units[i]
-		u.from, u.to = to[u.from], to[u.to]
+		u.from, u.to = w.to(u.from), w.to(u.to)
 	}
-	fr.rows = rows
+	fr.rows = w.rows
 	return fr
 }
 
-// shows are the lines of the hunk that a row shows, or says of that they are cut.
-func (r row) shows(side bool) []int32 {
-	switch {
-	case r.kind == rowLine, r.kind == rowCut && (r.pair < 0 || !side):
-		return []int32{r.line}
-	case r.kind != rowPair && r.kind != rowCut:
-		return nil
-	case r.line == r.pair:
-		return []int32{r.line}
+// woven are the rows of a file with what is put between them.
+type woven struct {
+	rows  []row
+	next  int      // the first row that was not taken over yet
+	moved [][2]int // from these rows on: where they come to stand
+}
+
+// copy takes rows over.
+func (w *woven) copy(fr *fileRows, until int) {
+	if w.moved == nil {
+		w.moved = append(w.moved, [2]int{0, len(w.rows)}) // behind what is at the head
 	}
-	var out []int32
-	for _, l := range [2]int32{r.line, r.pair} {
-		if l >= 0 {
-			out = append(out, l)
+	w.rows = append(w.rows, fr.rows[w.next:until]...)
+	w.next = until
+}
+
+// skipLines takes rows over, save those of lines.
+func (w *woven) skipLines(fr *fileRows, until int) {
+	for ; w.next < until; w.next++ {
+		switch r := fr.rows[w.next]; r.kind {
+		case rowLine, rowPair, rowCut:
+		default: // findings, and whatever is no line of the agent's
+			w.rows = append(w.rows, r)
 		}
 	}
-	return out
+}
+
+// to is where a row came to stand.
+func (w *woven) to(i int) int {
+	n := sort.Search(len(w.moved), func(k int) bool { return w.moved[k][0] > i }) - 1
+	return w.moved[n][1] + i - w.moved[n][0]
 }
 
 // addComment adds the rows of a comment, which belong to the unit of the row
 // above them.
-func (m *Model) addComment(rows []row, above row, s spot, w int) []row {
+func (m *Model) addComment(rows []row, fr *fileRows, above row, s spot) []row {
 	c := m.comments[s.comment]
-	for n, l := range kit.WrapLines(m.commentText(c, s), max(20, w-8)) {
+	for n, l := range kit.WrapLines(m.commentText(c, s), max(20, fr.width-8)) {
 		if n == 0 {
 			l = "# " + l
 		} else {
 			l = "  " + l
 		}
-		rows = append(rows, row{kind: rowComment, unit: above.unit, hunk: above.hunk, line: above.line, pair: -1, finding: int32(s.comment), text: l})
+		rows = append(rows, row{kind: rowComment, unit: above.unit, hunk: above.hunk, line: above.line, pair: -1, finding: int32(s.comment), text: fr.keep(l)})
 	}
 	return rows
 }
@@ -271,19 +292,19 @@ func (m *Model) commentText(c diffreview.Comment, s spot) string {
 }
 
 // addWritten adds the lines from the baseline's to the reviewer's own.
-func (m *Model) addWritten(rows []row, head row, h *diffreview.Hunk) []row {
+func (m *Model) addWritten(rows []row, fr *fileRows, head row, h *diffreview.Hunk) []row {
 	add := func(r row) {
 		r.unit, r.hunk = head.unit, head.hunk
 		rows = append(rows, r)
 	}
 	w := m.written[writtenKey{h.ID, h.Edit}]
 	if w == nil || w.file == nil {
-		add(row{kind: rowInfo, line: -1, pair: -1, text: "edited by you; your text is being read…"})
+		add(row{kind: rowInfo, line: -1, pair: -1, text: fr.keep("edited by you; your text is being read…")})
 		return rows
 	}
 	lines := w.file.Hunks[0].Lines
 	if len(lines) == 0 {
-		add(row{kind: rowInfo, line: -1, pair: -1, text: "edited by you: nothing is left of these lines"})
+		add(row{kind: rowInfo, line: -1, pair: -1, text: fr.keep("edited by you: nothing is left of these lines")})
 	}
 	for i, p := range pair(lines) {
 		add(row{kind: rowWritten, line: int32(i), pair: p})
@@ -296,9 +317,9 @@ func (m *Model) ownRow(p painter, f *diffreview.File, r row) (string, bool) {
 	switch r.kind {
 	case rowComment:
 		if p.lead == cursorLead {
-			return p.st.Selection.Render(kit.Fit("▸   "+r.text, p.w)), true
+			return p.st.Selection.Render(kit.Fit("▸   "+p.fr.said(r), p.w)), true
 		}
-		return p.st.Accent.Render(kit.Fit("    "+r.text, p.w)), true
+		return p.st.Accent.Render(kit.Fit("    "+p.fr.said(r), p.w)), true
 	case rowWritten:
 		h := &f.Hunks[r.hunk]
 		w := m.written[writtenKey{h.ID, h.Edit}]
