@@ -65,6 +65,10 @@ func noMeter(err error) error {
 	return &layer.Error{Layer: layer.Limits, Op: "start the meter of memory and disk", Err: err}
 }
 
+// ErrNoMeter says that the meter has ended or gave no answer in time. It is not
+// started again: a session that can make it slow could do that again.
+var ErrNoMeter = errors.New("the meter is gone")
+
 func (g *gauge) ask(a meter.Ask) (limits.Verdict, error) {
 	g.gate <- struct{}{}
 	defer func() { <-g.gate }()
@@ -81,7 +85,7 @@ func (g *gauge) ask(a meter.Ask) (limits.Verdict, error) {
 	if err != nil {
 		// A late answer would be taken for the next one's.
 		_ = g.cmd.Process.Kill() // gone already, mostly
-		return limits.Verdict{}, fmt.Errorf("ask the meter: %w", err)
+		return limits.Verdict{}, fmt.Errorf("%w: %w", ErrNoMeter, err)
 	}
 	if answer.Err != "" {
 		return limits.Verdict{}, errors.New(answer.Err)

@@ -23,11 +23,24 @@ const absentFor = time.Second
 // library has less.
 const absentFrom = 1 << 20
 
+// A mapping is memory of the kernel's that shows in no count of its process:
+// mappingBytes is one with its place in the process's tree of them. They take
+// time to read, too, and while a look lasts nothing is bounded: beyond
+// maxMappings, thousands of processes of a large build each with a thousand, a
+// tree is not looked into.
+const (
+	mappingBytes = 256
+	maxMappings  = 2_000_000
+)
+
+var errMappings = fmt.Errorf("the processes have more than %d mappings", maxMappings)
+
 // seenMaps is what was found of one process.
 type seenMaps struct {
-	virtual int64
-	until   time.Time
-	pieces  []piece
+	virtual  int64
+	until    time.Time
+	pieces   []piece
+	mappings int
 }
 
 // piece is part of a piece of shared memory: up to where it is mapped.
@@ -36,10 +49,12 @@ type piece struct {
 	end      int64
 }
 
-// addAbsent counts shared mappings without a name into what is held.
+// addAbsent counts mappings, and what is behind those that are shared and have
+// no name, into what is held.
 func (j *Judge) addAbsent(s *Sample, now time.Time) error {
 	fresh := make(map[int]seenMaps, len(s.each))
 	ends := map[[2]uint64]int64{}
+	mappings := 0
 	for _, u := range s.each {
 		if u.virtual < absentFrom {
 			continue
@@ -57,9 +72,13 @@ func (j *Judge) addAbsent(s *Sample, now time.Time) error {
 			if err != nil {
 				return err
 			}
-			m = seenMaps{virtual: u.virtual, until: now.Add(absentFor), pieces: pieces}
+			m = seenMaps{virtual: u.virtual, until: now.Add(absentFor), pieces: pieces, mappings: bytes.Count(text, []byte{'\n'})}
 		}
 		fresh[u.pid] = m
+		s.Held += int64(m.mappings) * mappingBytes
+		if mappings += m.mappings; mappings > maxMappings {
+			return errMappings
+		}
 		for _, p := range m.pieces {
 			key := [2]uint64{p.dev, p.ino}
 			ends[key] = max(ends[key], p.end)

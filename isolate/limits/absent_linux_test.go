@@ -43,6 +43,52 @@ func TestSharedMemoryOutOfThePageTablesCounts(t *testing.T) {
 	}
 }
 
+func TestMappingsThemselvesCount(t *testing.T) {
+	const many = 20_000
+	seen := func() (held int64, mappings int) {
+		t.Helper()
+		var j Judge
+		v, err := j.Look(os.Getpid(), 1<<40, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Held, j.maps[os.Getpid()].mappings
+	}
+	before, had := seen()
+	mem, err := unix.Mmap(-1, 0, many*4096, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	}()
+	for i := 0; i < many; i += 2 { // neighbours that differ are not joined
+		if err := unix.Mprotect(mem[i*4096:(i+1)*4096], unix.PROT_READ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, has := seen()
+	if has-had < many-100 || held-before < (many-100)*mappingBytes {
+		t.Errorf("got %d mappings and %d bytes more, want some %d and %d", has-had, held-before, many, many*mappingBytes)
+	}
+}
+
+func TestTooManyMappingsAreAnError(t *testing.T) {
+	at := time.Unix(100, 0)
+	j := Judge{maps: map[int]seenMaps{7: {virtual: 1 << 30, until: at, mappings: maxMappings}, 8: {virtual: 1 << 30, until: at, mappings: 1}}}
+	s := Sample{memfds: map[[2]uint64]bool{}, each: []use{{pid: 7, virtual: 1 << 30}}}
+	if err := j.addAbsent(&s, at); err != nil || s.Held != maxMappings*mappingBytes {
+		t.Errorf("got %d, %v at the bound; want it counted", s.Held, err)
+	}
+	j.maps[8] = seenMaps{virtual: 1 << 30, until: at, mappings: 1}
+	s.each = append(s.each, use{pid: 8, virtual: 1 << 30})
+	if err := j.addAbsent(&s, at); err == nil {
+		t.Error("got no error beyond the bound")
+	}
+}
+
 func TestASwappedMappingIsSeenAgain(t *testing.T) {
 	j := Judge{maps: map[int]seenMaps{7: {virtual: 1 << 30, until: time.Unix(100, 0), pieces: []piece{{1, 2, 64 << 20}}}}}
 	s := Sample{memfds: map[[2]uint64]bool{}, each: []use{{pid: 7, virtual: 1 << 30}}}

@@ -44,19 +44,18 @@ func (j *Judge) Look(root int, limit int64, disk uint64) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
+	var unread error
 	if limit > 0 {
-		if err := j.addAbsent(&s, time.Now()); err != nil {
-			return Verdict{}, err
-		}
+		unread = j.addAbsent(&s, time.Now())
 	}
 	v := Verdict{Sample: s, Used: s.Total()}
 	if limit <= 0 || v.Used <= limit {
-		return v, nil
+		return v, unread
 	}
 	began := time.Now()
 	if began.Before(j.next) {
 		v.Used = min(max(j.last, limit/2), limit) // not known better; over half, so that it is looked at often
-		return v, nil
+		return v, unread
 	}
 	v.Used, err = exact(s, limit)
 	if err != nil {
@@ -64,7 +63,10 @@ func (j *Judge) Look(root int, limit int64, disk uint64) (Verdict, error) {
 	}
 	v.Over = v.Used > limit
 	j.last, j.next = v.Used, time.Now().Add(exactRest*time.Since(began))
-	return v, nil
+	if v.Over {
+		return v, nil // what could not be read would only add to it
+	}
+	return v, unread
 }
 
 // Over judges a tree once.

@@ -21,8 +21,9 @@ type Sample struct {
 	// swapped out, and page tables. A page that two of them map counts twice:
 	// an upper bound. Pages of files are the host's cache and do not count.
 	Mapped int64
-	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, and
-	// what waits in the queues of its own TCP connections.
+	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, what
+	// waits in the queues of its own TCP connections, and of a Verdict what the
+	// mappings themselves take.
 	Held int64
 	// Deleted is what files on the asked device take that have no name any
 	// more and are still open.

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,7 +81,7 @@ func (m *sampler) run(ctx context.Context) {
 			return
 		case err == nil:
 			m.seen = time.Now()
-		case time.Since(m.seen) > blindFor && (m.limit > 0 || m.dirs != nil):
+		case m.blind(err) && (m.limit > 0 || m.dirs != nil):
 			m.s.end(wire.End{State: wire.StateFailed, Began: true, Error: fmt.Sprintf("limits can't be sampled any more: %v", err)})
 			return
 		}
@@ -90,6 +91,19 @@ func (m *sampler) run(ctx context.Context) {
 		case <-time.After(m.pause()):
 		}
 	}
+}
+
+// blind says that after this error nothing will be sampled any more, or nothing
+// was for too long. A meter that is gone because the sandbox is, is no such end.
+func (m *sampler) blind(err error) bool {
+	if errors.Is(err, isolate.ErrNoMeter) {
+		select {
+		case <-m.s.sb.Done():
+		default:
+			return true
+		}
+	}
+	return time.Since(m.seen) > blindFor
 }
 
 // wait returns when run has; its state is the caller's then.

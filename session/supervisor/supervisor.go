@@ -317,9 +317,7 @@ func (s *supervisor) end(e wire.End) {
 // finish ends everything inside, gathers the last words, and writes the record.
 func (s *supervisor) finish(m *sampler) {
 	e := s.ending
-	if u, err := s.sb.Usage(); err == nil {
-		s.sample(u)
-	}
+	s.lastSample()
 	if tree, err := limits.Tree(s.sb.PID()); err == nil {
 		e.Usage.Leftover = max(0, len(tree)-1-s.main.alive()) // without the spawner
 	}
@@ -398,6 +396,28 @@ func (s *supervisor) finish(m *sampler) {
 	select {
 	case <-done:
 	case <-time.After(2 * time.Second): // a client that does not read its last frame is left behind
+	}
+}
+
+// lastSampleFor is how long the end waits for a look at what is used now. What
+// runs on meanwhile is over its limit or was to be stopped.
+const lastSampleFor = 300 * time.Millisecond
+
+// lastSample looks once more at what is inside, if that is quick.
+func (s *supervisor) lastSample() {
+	got := make(chan isolate.Usage, 1)
+	go func() { // it ends with the meter, which the kill takes along
+		defer close(got)
+		if u, err := s.sb.Usage(); err == nil {
+			got <- u
+		}
+	}()
+	select {
+	case u, ok := <-got:
+		if ok {
+			s.sample(u)
+		}
+	case <-time.After(lastSampleFor):
 	}
 }
 
