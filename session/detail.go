@@ -177,7 +177,7 @@ func (h *Host) Preview(ctx context.Context, req Request) (Preview, error) {
 		Reach: reachLines(p.Policy), As: accountLines(p.Policy),
 		Block: policy.Block(p.Policy, time.Now(), Verified(standing, standErr, time.Now())),
 		Err:   errText(err), Unproven: wants,
-		Walls: standing, WallsErr: errText(standErr),
+		Walls: standing, WallsErr: errText(standErr), Repository: p.Repository,
 	}
 	for _, m := range p.ReadOnly {
 		out.Use = append(out.Use, "reads "+m.Host)
@@ -221,7 +221,7 @@ func (h *Host) warnings(p *Prepared) []string {
 			out = append(out, fmt.Sprintf("your %d supplementary groups can't be dropped by an ordinary account; no rule depends on them", extra))
 		}
 	}
-	out = append(out, p.Repository.notes()...)
+	out = append(out, p.Repository.unasked()...)
 	if l := p.Policy.Limits; l.Disk == 0 {
 		out = append(out, "disk is not bounded: limits.disk is none")
 	}

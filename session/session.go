@@ -124,6 +124,9 @@ type Preview struct {
 	Unproven  bool     // that is for want of a proof only
 	Walls     walls.Standing
 	WallsErr  string // why the proof can't be told; then there is none
+	// Repository is the repository's own policy, nil when it has none. What of it
+	// waits for trust is not among the warnings.
+	Repository *RepositoryPolicy
 }
 
 // Applied is the outcome of apply or undo.

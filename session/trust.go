@@ -133,6 +133,29 @@ func (r *RepositoryPolicy) notes() []string {
 	if r == nil {
 		return nil
 	}
+	out := r.standing(r.refused())
+	if len(r.Waiting()) > 0 {
+		out = append(out, "\"fumehood policy trust\" shows what the repository's own policy asks for, and can bring it into force")
+	}
+	return out
+}
+
+// unasked is notes for where the question is asked that Waiting is about.
+func (r *RepositoryPolicy) unasked() []string {
+	if r == nil {
+		return nil
+	}
+	var never []policy.Widening
+	for _, w := range r.refused() {
+		if !w.Trustable {
+			never = append(never, w)
+		}
+	}
+	return r.standing(never)
+}
+
+// standing says what is narrower, what is wider, and what of that is refused.
+func (r *RepositoryPolicy) standing(refused []policy.Widening) []string {
 	const most = 8
 	var out []string
 	add := func(head string, lines []string) {
@@ -143,22 +166,20 @@ func (r *RepositoryPolicy) notes() []string {
 			out = append(out, fmt.Sprintf("%s%d more", head, n))
 		}
 	}
-	var refused, trusted []string
+	var no, trusted []string
+	for _, w := range refused {
+		no = append(no, w.String())
+	}
 	for _, w := range r.Widenings {
 		if w.InForce {
 			trusted = append(trusted, w.Key+": "+w.Want)
-		} else {
-			refused = append(refused, w.String())
 		}
 	}
 	add("narrowed by the repository's own policy: ", r.Narrowed)
 	add("wider by the repository's own policy, which you trusted: ", trusted)
-	add("asked for by the repository's own policy, and not in force: ", refused)
+	add("asked for by the repository's own policy, and not in force: ", no)
 	if r.Void != "" {
 		out = append(out, "the trust in the repository's own policy does not hold: "+r.Void)
-	}
-	if len(r.Waiting()) > 0 {
-		out = append(out, "\"fumehood policy trust\" shows what the repository's own policy asks for, and can bring it into force")
 	}
 	return out
 }

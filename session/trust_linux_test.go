@@ -242,3 +242,31 @@ func own0(t *testing.T) *policy.Policy {
 }
 
 func make70k() []byte { return []byte("# " + strings.Repeat("x", 70<<10) + "\n") }
+
+// What the page of a new session asks is not among its warnings as well; what it
+// shows can be trusted as it is.
+func TestThePreviewOfASessionAsksForTrust(t *testing.T) {
+	h, repo := trusting(t, wider)
+	look := func() Preview {
+		t.Helper()
+		p, err := h.Preview(t.Context(), Request{Repo: repo, Agent: "command", Command: []string{"true"}})
+		if err != nil || p.Err != "" || p.Repository == nil {
+			t.Fatalf("got %v, %q, %v, want a preview with the repository's policy", err, p.Err, p.Repository)
+		}
+		return p
+	}
+	p := look()
+	warned := strings.Join(p.Warnings, "\n")
+	if ws := p.Repository.Waiting(); len(ws) != 1 || ws[0].Key != "limits.processes" || strings.Contains(warned, "limits.processes") || !strings.Contains(warned, "limits.memory") {
+		t.Fatalf("got %v waiting beside\n%s\nwant the processes to be asked for and the memory to be refused", ws, warned)
+	}
+	if !strings.Contains(strings.Join(p.Use, "\n"), "processes 100") {
+		t.Errorf("got %v, want 100 processes", p.Use)
+	}
+	if err := h.TrustPolicy(p.Repository); err != nil {
+		t.Fatal(err)
+	}
+	if p = look(); len(p.Repository.Waiting()) != 0 || !strings.Contains(strings.Join(p.Use, "\n"), "processes 500") || !strings.Contains(strings.Join(p.Warnings, "\n"), "which you trusted: limits.processes") {
+		t.Errorf("got %v and %v, want 500 processes, trusted", p.Use, p.Warnings)
+	}
+}

@@ -75,6 +75,8 @@ func TestScreensAreAsTheyWere(t *testing.T) {
 		{name: "start/refused", keys: []string{"n"}, set: func(b *uitest.Backend, _ *ui.Options) {
 			b.Look.Err = "landlock: this kernel has Landlock off; see fumehood doctor"
 		}},
+		{name: "start/trust", keys: []string{"n"}, set: func(b *uitest.Backend, _ *ui.Options) { b.Look.Repository = wider(6) }},
+		{name: "start/trust_question", keys: []string{"n", "t"}, set: func(b *uitest.Backend, _ *ui.Options) { b.Look.Repository = wider(2) }},
 		{name: "start/command", keys: []string{"n", "left", "enter", "v", "i", "m"}},
 		{name: "terminal/waits", keys: []string{"enter"}},
 		{name: "terminal/menu", keys: []string{"enter", `ctrl+\`}},

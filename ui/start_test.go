@@ -138,6 +138,27 @@ func TestAnotherCommandIsCutAtSpaces(t *testing.T) {
 	same(t, calls(b, "Create"), `Create command default "my1q" ["aider" "--message" "fix the \\x1b build" "a b"]`)
 }
 
+// A pipe is text unless a shell runs the command, and the page says which it is.
+func TestAShellRunsAnotherCommandWhenAskedTo(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.Press("left", "enter")
+	d.See("no shell runs it: | > * $ are text here")
+	d.Send(tea.PasteMsg{Content: `make 'a|b'`})
+	d.NotSee("! no shell runs it")
+	d.Send(tea.PasteMsg{Content: ` "c" | tee out`})
+	d.See("! no shell runs it: | is text here", "ctrl+x runs it by sh -c")
+	d.Press("ctrl+x")
+	d.See("run by sh -c: | > * $ mean what they mean to a shell")
+	d.Press("ctrl+s")
+	same(t, calls(b, "Create"), `Create command default "" ["sh" "-c" "make 'a|b' \"c\" | tee out"]`)
+	d, b = atStart(t, nil)
+	d.Press("left", "enter", "a", "*", "ctrl+x", "ctrl+x", "ctrl+s")
+	same(t, calls(b, "Create"), `Create command default "" ["a*"]`)
+	d, _ = atStart(t, nil)
+	d.Press("left", "enter", "space", "ctrl+x", "ctrl+s")
+	d.See("no command: write the one to run")
+}
+
 func TestACommandIsAskedForWhenThereIsNone(t *testing.T) {
 	d, b := atStart(t, nil)
 	d.Press("left", "ctrl+s")

@@ -44,6 +44,13 @@ func (m *Model) Keys() []kit.Binding {
 			return nil
 		}},
 	}
+	if m.at == fieldCommand {
+		help := "run it by sh -c"
+		if m.shell {
+			help = "run it without a shell"
+		}
+		rows = append(rows, kit.Binding{Keys: []string{"ctrl+x"}, Help: help, Hint: 6, Do: m.toggleShell})
+	}
 	if !text {
 		rows = append(rows,
 			kit.Binding{Keys: []string{"right", "l", "space"}, Show: "← →", Help: "choose", Hint: 3, Do: func() tea.Cmd { return m.choose(1) }},
@@ -55,6 +62,7 @@ func (m *Model) Keys() []kit.Binding {
 				m.ctx.Tell(kit.Prove{Policy: m.policies[m.policy]})
 				return nil
 			}},
+			kit.Binding{Keys: []string{"t"}, Help: "trust the repository's policy?", Hint: 3, Off: len(m.waiting()) == 0, Do: m.askTrust},
 			kit.Binding{Keys: []string{"m"}, Help: "all that stays out", Off: !m.shown || len(m.preview.LeftOut) == 0, Do: m.showLeftOut},
 		)
 	}

@@ -63,6 +63,7 @@ type Model struct {
 	picked   bool // a person chose the policy
 	name     kit.Input
 	command  kit.Input
+	shell    bool // a shell runs the command
 	at       field
 
 	gen     int // of the newest preview asked for
@@ -122,7 +123,7 @@ func (m *Model) request() session.Request {
 		Name: strings.TrimSpace(m.name.String()), TTY: true, Size: m.size,
 	}
 	if r.Agent == otherCommand.ID {
-		r.Command = splitWords(m.command.String())
+		r.Command = m.argv()
 	}
 	return r
 }
@@ -159,6 +160,8 @@ func (m *Model) Update(msg tea.Msg) tea.Cmd {
 		}
 	case createdMsg:
 		return m.created(msg)
+	case trustedMsg:
+		return m.trusted(msg)
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.PasteMsg:
@@ -235,35 +238,4 @@ func (m *Model) created(msg createdMsg) tea.Cmd {
 	}
 	m.ctx.Tell(kit.Open{Place: kit.Terminal, Session: msg.ID})
 	return nil
-}
-
-// splitWords cuts a command line at spaces; quotes keep words together. There
-// is no shell: nothing else is special.
-func splitWords(s string) []string {
-	var out []string
-	var word strings.Builder
-	in, quote := false, rune(0)
-	for _, r := range s {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, in = r, true
-		case r == ' ':
-			if in {
-				out = append(out, word.String())
-				word.Reset()
-				in = false
-			}
-		default:
-			word.WriteRune(r)
-			in = true
-		}
-	}
-	if in {
-		out = append(out, word.String())
-	}
-	return out
 }

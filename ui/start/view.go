@@ -42,7 +42,7 @@ func (m *Model) View(w, h int) (string, *tea.Cursor) {
 			if x >= 0 {
 				cur = tea.NewCursor(x, y)
 			}
-			out = append(out, line)
+			out = append(out, line, m.shellLine(w))
 		case fieldName:
 			line, x := m.text("Name", &m.name, f, y, w, "made from the agent")
 			if x >= 0 {
@@ -157,6 +157,7 @@ func (m *Model) meaning(w, h int) []string {
 		}
 		out = append(out, "")
 	}
+	out = append(out, m.asks(w, h)...)
 	where := "not a git repository"
 	if p.Git {
 		where = "branch " + kit.Safe(p.Branch)

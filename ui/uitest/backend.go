@@ -216,6 +216,21 @@ func (b *Backend) Preview(ctx context.Context, r session.Request) (session.Previ
 	return b.Look, err
 }
 
+// TrustPolicy notes what was trusted; from then on it is in force.
+func (b *Backend) TrustPolicy(r *session.RepositoryPolicy) error {
+	err := b.enter(context.Background(), "TrustPolicy", r.SHA256, true)
+	defer b.mu.Unlock()
+	if err == nil {
+		now := *r
+		now.Widenings = slices.Clone(r.Widenings)
+		for i := range now.Widenings {
+			now.Widenings[i].InForce = now.Widenings[i].Trustable
+		}
+		b.Look.Repository = &now
+	}
+	return err
+}
+
 // Create makes a running session with a screen.
 func (b *Backend) Create(ctx context.Context, r session.Request, progress func(done, total int, bytes int64)) (string, error) {
 	progress(40, 100, 4<<20)
