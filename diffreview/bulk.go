@@ -23,8 +23,9 @@ func (f *File) Fits(only func(path string) bool) bool {
 // all) and records it as rec, save those under a finding above note whose rule
 // is not in acceptRules: these it returns, each with the reason. A finding on a
 // path, a mode or a line outside every hunk covers the whole file; one on a line
-// covers its hunk; what is decided as a whole is covered by any finding in the
-// file. Rejected units stay rejected.
+// covers its hunk, one in a reviewer's own text the hunk that it stands for; what
+// is decided as a whole is covered by any finding in the file. Rejected units stay
+// rejected.
 func (d *Decisions) ApproveAll(cs *ChangeSet, acceptRules []string, only func(path string) bool, rec Decision) []Skipped {
 	accepted := make(map[string]bool, len(acceptRules))
 	for _, r := range acceptRules {
@@ -47,6 +48,9 @@ func (d *Decisions) ApproveAll(cs *ChangeSet, acceptRules []string, only func(pa
 			}
 			r := rec
 			r.Verdict, r.Path = Approved, f.Path
+			if h != nil {
+				r.Edit = h.Edit
+			}
 			if h != nil && h.Part != nil { // the lines that were rejected stay so
 				r.Verdict, r.Lines = Undecided, strings.ReplaceAll(h.Letters(), string(lineUndecided), string(lineApproved))
 			}
@@ -70,13 +74,16 @@ func (f *File) cover(accepted map[string]bool) map[string]*Finding {
 		}
 		return was
 	}
+	stands := f.Standing()
 	for i := range f.Findings {
 		x := &f.Findings[i]
-		if x.Severity.Rank() <= Note.Rank() || accepted[x.Rule] {
+		if x.Severity.Rank() <= Note.Rank() || accepted[x.Rule] || !stands(x) {
 			continue
 		}
 		most = stronger(most, x)
-		if h := f.HunkAt(x.Line); h != nil {
+		if x.Edit != "" {
+			out[x.Unit] = stronger(out[x.Unit], x)
+		} else if h := f.HunkAt(x.Line); h != nil {
 			out[h.ID] = stronger(out[h.ID], x)
 		} else {
 			all = stronger(all, x)

@@ -90,6 +90,11 @@ type Finding struct {
 	Severity Severity `json:"severity"`
 	Line     int      `json:"line"` // in the new file, 1-based; 0 is the whole file, its path or mode
 	Why      string   `json:"why"`  // one sentence: what would happen on this machine
+	// Unit and Edit are set where it is about a reviewer's own text: the hunk that
+	// it stands in the place of, and the text, whose lines are counted on from the
+	// hunk's first.
+	Unit string `json:"unit,omitempty"`
+	Edit Blob   `json:"edit,omitempty"`
 }
 
 // Line is one row of a hunk. Text is raw bytes without the newline.
@@ -207,7 +212,8 @@ type Decision struct {
 	// Lines has one letter for each changed line of a hunk where not all have
 	// the same verdict: a approved, r rejected, "." undecided. Verdict is then "".
 	Lines string `json:"lines,omitempty"`
-	// Edit names the reviewer's own text in the session's store: see Hunk.
+	// Edit names the reviewer's own text in the session's store: see Hunk. Without
+	// a verdict it is a proposal.
 	Edit Blob      `json:"edit,omitempty"`
 	Path string    `json:"path"`
 	By   string    `json:"by"`  // account name

@@ -251,7 +251,7 @@ func (d *Decisions) Set(rec Decision, ids ...string) {
 		d.Units = map[string]Decision{}
 	}
 	for _, id := range ids {
-		if rec.Verdict == Undecided && strings.Trim(rec.Lines, string(lineUndecided)) == "" {
+		if rec.Verdict == Undecided && rec.Edit == "" && strings.Trim(rec.Lines, string(lineUndecided)) == "" {
 			delete(d.Units, id)
 			continue
 		}
@@ -295,7 +295,7 @@ func (d *Decisions) Fill(cs *ChangeSet) (lapsed int) {
 			delete(d.Units, id)
 		}
 		f := files[rec.Path]
-		if f == nil {
+		if f == nil || rec.Verdict == Undecided && rec.Lines == "" {
 			continue
 		}
 		if _, ok := open[f]; !ok {

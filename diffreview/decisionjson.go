@@ -184,8 +184,8 @@ func checkDecision(rec Decision) error {
 		return fmt.Errorf("no path")
 	case rec.Lines != "" && rec.Verdict != Undecided:
 		return fmt.Errorf("a verdict on the whole and on lines of it")
-	case rec.Edit != "" && (rec.Verdict != Approved || !isBlob(rec.Edit)):
-		return fmt.Errorf("an edit that is not approved, or is no content")
+	case rec.Edit != "" && (rec.Verdict == Rejected || rec.Lines != "" || !isBlob(rec.Edit)):
+		return fmt.Errorf("an edit that is rejected, or is no content")
 	case len(rec.Lines) > maxDecisionLines || strings.Trim(rec.Lines, "ar.") != "":
 		return fmt.Errorf("unreadable verdicts on lines")
 	}

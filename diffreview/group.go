@@ -73,8 +73,9 @@ var (
 // Severity is the strongest of the file's findings, or "" when it has none.
 func (f *File) Severity() Severity {
 	var s Severity
-	for _, x := range f.Findings {
-		if x.Severity.Rank() > s.Rank() {
+	stands := f.Standing()
+	for i := range f.Findings {
+		if x := &f.Findings[i]; x.Severity.Rank() > s.Rank() && stands(x) {
 			s = x.Severity
 		}
 	}

@@ -1,5 +1,8 @@
 package diffreview
 
+// moveRejected stands before what is found in edits of a file where it was.
+const moveRejected = "if the move is rejected: "
+
 // judgeInPlace looks at the edits of files that moved as what they are when the
 // move is rejected: edits where the file was. Rules that go by a path saw its new
 // one alone, and "notes.txt" runs nothing that "package.json" would.
@@ -37,7 +40,7 @@ func (cs *ChangeSet) judgeInPlace(content func(Blob) ([]byte, error), opt Option
 	for i, f := range moved {
 		for _, x := range stays.Files[i].Findings {
 			if x.Severity.Rank() > Note.Rank() && !f.found(x) {
-				x.Why = "if the move is rejected: " + x.Why
+				x.Why = moveRejected + x.Why
 				f.Findings = append(f.Findings, x)
 			}
 		}
@@ -51,8 +54,11 @@ func (f *File) found(x Finding) bool {
 	at := f.HunkAt(x.Line)
 	for i := range f.Findings {
 		y := &f.Findings[i]
-		if y.Rule != x.Rule || y.Severity.Rank() < x.Severity.Rank() {
+		if y.Rule != x.Rule || y.Severity.Rank() < x.Severity.Rank() || y.Edit != x.Edit || y.Unit != x.Unit {
 			continue
+		}
+		if x.Edit != "" {
+			return true
 		}
 		if h := f.HunkAt(y.Line); h == nil || h == at {
 			return true

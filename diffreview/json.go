@@ -129,7 +129,7 @@ func fileJSON(f *File, d *Decisions) jsonFile {
 		Status: f.Status, Binary: f.Binary, OldMode: f.Old.Mode(), NewMode: f.New.Mode(),
 		OldBlob: f.Old.Blob, NewBlob: f.New.Blob, Ignored: f.Ignored, Lapsed: string(f.Lapsed),
 		Added: f.Added, Removed: f.Removed, Decision: verdictWord(f.Decision()), Whole: f.Whole,
-		Risks: append([]Finding{}, f.Findings...), Hunks: []jsonHunk{},
+		Risks: f.Risks(), Hunks: []jsonHunk{},
 	}
 	if f.Ends > 0 {
 		j.Ends = &jsonEnds{f.EndsFrom, f.EndsTo, f.Ends}
@@ -157,7 +157,7 @@ func markJSON(id string, m Mark, h *Hunk, d *Decisions) jsonMark {
 			out.Lines = h.Letters()
 		}
 	}
-	if rec, ok := d.Units[id]; ok && (m.Decision != Undecided || out.Lines != "") {
+	if rec, ok := d.Units[id]; ok && (m.Decision != Undecided || out.Lines != "" || out.Edit != "") {
 		out.By, out.TTY, out.At, out.Via = rec.By, rec.TTY, rec.At, rec.Via
 	}
 	return out

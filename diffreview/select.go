@@ -87,7 +87,7 @@ func comeOrGo(f *File, whole bool, content func(Blob) ([]byte, error)) (Entry, [
 		e = f.Old
 		var err error
 		if base, err = content(f.Old.Blob); err != nil {
-			return Entry{}, nil, fmt.Errorf("read %q: %w", f.Path, err)
+			return Entry{}, nil, readError(f, err)
 		}
 	}
 	text, err := splice(f, base, false, content)
@@ -146,14 +146,15 @@ func modified(f *File, whole bool, content func(Blob) ([]byte, error)) (Entry, [
 	}
 	base, err := content(f.Old.Blob)
 	if err != nil {
-		return Entry{}, nil, fmt.Errorf("read %q: %w", f.Path, err)
+		return Entry{}, nil, readError(f, err)
 	}
 	text, err := splice(f, base, whole, content)
 	return f.entryOf(e, base, text, err)
 }
 
 // splice puts the approved lines of f into base. ends says that the new line
-// endings are approved, where they are a unit of their own.
+// endings are approved, where they are a unit of their own. Beside a JoinError it
+// gives what the file would be.
 func splice(f *File, base []byte, ends bool, content func(Blob) ([]byte, error)) ([]byte, error) {
 	lines := linediff.Split(base)
 	s := splicer{f: f, out: bytes.NewBuffer(make([]byte, 0, len(base))), ends: ends}
@@ -177,7 +178,7 @@ func splice(f *File, base []byte, ends bool, content func(Blob) ([]byte, error))
 		if h.Decision == Approved && h.Edit != "" {
 			text, err := content(h.Edit)
 			if err != nil {
-				return nil, fmt.Errorf("your edit of %q: %w", f.Path, err)
+				return nil, editError(f, err)
 			}
 			for _, raw := range linediff.Split(text) {
 				s.added(raw)
@@ -207,10 +208,14 @@ func splice(f *File, base []byte, ends bool, content func(Blob) ([]byte, error))
 	}
 	copyTo(len(lines))
 	if s.joined {
-		return nil, &JoinError{Path: f.Path}
+		return s.out.Bytes(), &JoinError{Path: f.Path}
 	}
 	return s.out.Bytes(), nil
 }
+
+func readError(f *File, err error) error { return fmt.Errorf("read %q: %w", f.Path, err) }
+
+func editError(f *File, err error) error { return fmt.Errorf("your edit of %q: %w", f.Path, err) }
 
 // JoinError: lines were chosen such that a last line without newline would get
 // another one behind it, and both would become one that neither side has.

@@ -87,7 +87,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if o.Only, err = withoutIgnored(r.Set, o); err != nil {
 		return Applied{}, err
 	}
-	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}, Risks: []Risk{}}
 	if o.All {
 		skipped, err := h.approveAll(d, r, o)
 		if err != nil {
@@ -108,6 +108,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if len(targets) == 0 {
 		return out, fmt.Errorf("nothing %sis approved; %w", narrow, ErrNothing)
 	}
+	out.Risks = ownRisks(r.Set, o.Only)
 	switch {
 	case o.To.Branch != "":
 		return h.toBranch(ctx, d, r, o, targets, out)
@@ -261,13 +262,12 @@ func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, er
 func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.Target, []PathWhy, error) {
 	var out []apply.Target
 	var skipped []PathWhy
-	content := func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 	for i := range r.Set.Files {
 		f := &r.Set.Files[i]
 		if !f.Fits(only) {
 			continue
 		}
-		todo, err := diffreview.Outcomes(f, content)
+		todo, err := diffreview.Outcomes(f, r.Content)
 		if err != nil {
 			return nil, nil, fmt.Errorf("approved part of %s: %w", diffreview.SafeName(f.Path), err)
 		}
@@ -291,6 +291,27 @@ func targetsOf(ctx context.Context, r *Review, only func(string) bool) ([]apply.
 		}
 	}
 	return out, skipped, nil
+}
+
+// ownRisks gives what the rules find above a note in reviewers' own texts that are
+// approved.
+func ownRisks(set *diffreview.ChangeSet, only func(string) bool) []Risk {
+	out := []Risk{}
+	for i := range set.Files {
+		f := &set.Files[i]
+		if only != nil && !only(f.Path) {
+			continue
+		}
+		for _, x := range f.Risks() {
+			if x.Edit == "" || x.Severity.Rank() <= diffreview.Note.Rank() {
+				continue
+			}
+			if mark, _ := f.Unit(x.Unit); mark != nil && mark.Decision == diffreview.Approved {
+				out = append(out, Risk{Path: f.Path, In: "edit", Finding: x})
+			}
+		}
+	}
+	return out
 }
 
 // notApproved says why nothing of a file is written, "" where that needs no
@@ -333,7 +354,7 @@ func (h *Host) Undo(ctx context.Context, d store.Dir, repo string) (Applied, err
 		return Applied{}, err
 	}
 	defer unlock()
-	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}}
+	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}, Risks: []Risk{}}
 	if done, err := h.undoBranch(ctx, d, r, repo, &out); done || err != nil {
 		return out, err
 	}

@@ -47,9 +47,8 @@ func (h *Host) toPatch(d store.Dir, r *Review, o ApplyOptions, targets []apply.T
 		return out, fmt.Errorf("write the patch to %q: %w", o.To.Patch, err)
 	}
 	var b bytes.Buffer
-	content := func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 	which := diffreview.Which{ApprovedOnly: true, Only: o.Only, SHA256: r.Record.ObjectFormat == "sha256"}
-	if err := diffreview.Patch(&b, r.Set, content, which); err != nil {
+	if err := diffreview.Patch(&b, r.Set, r.Content, which); err != nil {
 		return out, err
 	}
 	for _, t := range targets {
@@ -92,6 +91,7 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 		return out, err
 	}
 	out.Parent, out.Plan, out.Notes = parent, p.hash(parent), p.notes
+	out.Risks = append(out.Risks, p.risks...)
 	if o.Plan != "" && o.Plan != out.Plan {
 		return out, errStale
 	}

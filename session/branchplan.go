@@ -25,6 +25,7 @@ type branchPlan struct {
 	// conflicts have no choice yet; left are left out by one.
 	conflicts, left, notes []PathWhy
 	used                   []usedChoice
+	risks                  []Risk // of merges
 
 	r    *Review
 	at   string // the commit
@@ -59,6 +60,9 @@ func branchPlanOf(ctx context.Context, repo *workspace.Repo, r *Review, o ApplyO
 			return "", nil, fmt.Errorf("%s: %w", diffreview.SafeName(targets[i].Path), err)
 		}
 	}
+	if err := p.judge(o); err != nil {
+		return "", nil, err
+	}
 	// A file goes only where it arrives: else the branch would have it nowhere.
 	for old, to := range moves {
 		at := slices.IndexFunc(p.files, func(f workspace.CommitFile) bool { return f.Path == old })
@@ -72,6 +76,31 @@ func branchPlanOf(ctx context.Context, repo *workspace.Repo, r *Review, o ApplyO
 	}
 	slices.SortFunc(p.merges, func(a, b Merge) int { return cmp.Compare(a.Path, b.Path) })
 	return parent, p, nil
+}
+
+// judge has the risk rules look at what merges come to.
+func (p *branchPlan) judge(o ApplyOptions) error {
+	all := make([]*Merge, len(p.merges))
+	for i := range p.merges {
+		all[i] = &p.merges[i]
+	}
+	if err := p.r.judgeMerges(all); err != nil {
+		return err
+	}
+	for _, m := range all {
+		path := cmp.Or(m.To, m.Path)
+		at := slices.IndexFunc(p.files, func(f workspace.CommitFile) bool { return f.Path == path })
+		if at < 0 {
+			continue
+		}
+		if why := m.held(o); why != "" {
+			p.files = slices.Delete(p.files, at, at+1)
+			p.conflicts = append(p.conflicts, PathWhy{path, why})
+			continue
+		}
+		p.risks = append(p.risks, m.told()...)
+	}
+	return nil
 }
 
 func said(list []PathWhy, path string) bool {

@@ -29,8 +29,7 @@ func (h *Host) CommentAt(ctx context.Context, d store.Dir, place, body string) (
 		}
 		c.Path, c.Line, c.Was = f.Path, line, f.New.Blob
 		if line > 0 {
-			content := func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
-			if c.Quote, err = quoteOf(f, line, content); err != nil {
+			if c.Quote, err = quoteOf(f, line, r.Content); err != nil {
 				return c, err
 			}
 			if hunk := f.HunkAt(line); hunk != nil {

@@ -76,7 +76,7 @@ type Choice struct {
 	Verdict    diffreview.Verdict
 	Lines      string // as in diffreview.Decision; Verdict is then Undecided
 	// Edit is the reviewer's own text for the new side of the hunk; nil is none.
-	// Verdict is then Approved.
+	// Verdict is then Approved, or Undecided for one that is only proposed.
 	Edit []byte
 }
 
@@ -141,10 +141,10 @@ func (c Choice) word() string {
 	switch {
 	case c.Lines != "":
 		return "line by line"
-	case c.Edit != nil:
-		return "approved with an edit"
 	case c.Verdict == diffreview.Undecided:
 		return "back to undecided"
+	case c.Edit != nil:
+		return "approved with an edit"
 	}
 	return string(c.Verdict)
 }

@@ -34,8 +34,13 @@ type Merge struct {
 	Left  bool            // left out of the apply by TakeLeave
 	// Commit: Host is what this commit has, which a branch is to follow.
 	Commit string
-	want   diffreview.Entry
-	text   []byte // merged; nil when the content is one that is stored: want.Blob
+	// Risks are what the rules find above a note in the merged lines, against what
+	// the host has; nil while a conflict is open.
+	Risks []diffreview.Finding
+	fresh []diffreview.Finding // of Risks, those that the agent's lines do not have
+	want  diffreview.Entry
+	text  []byte // merged; nil when the content is one that is stored: want.Blob
+	host  []byte // what the host has, where there is a text
 }
 
 // Merges gives the files of which something is approved and that the host
@@ -91,7 +96,14 @@ func (h *Host) Merges(ctx context.Context, d store.Dir, o ApplyOptions) ([]Merge
 		out = append(out, m)
 		return nil
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Merge, len(out))
+	for i := range out {
+		all[i] = &out[i]
+	}
+	return out, r.judgeMerges(all)
 }
 
 // movedIn gives the targets that files are moved to by approved renames, by the
@@ -222,10 +234,80 @@ func (m *Merge) lines(x apply.Differs, r *Review) error {
 		return nil
 	}
 	m.want.Blob, m.want.Size = "", 0
+	m.host = x.Content
 	if m.text, err = merge.Text(m.Parts); m.text == nil {
 		m.text = []byte{}
 	}
 	return err
+}
+
+// judgeMerges has the risk rules look at what merges come to: lines of two sides
+// and of the reviewer stand together in it, which no rule has seen so.
+func (r *Review) judgeMerges(all []*Merge) error {
+	var joined []*Merge
+	var outcomes []diffreview.Outcome
+	hosts := map[diffreview.Blob][]byte{}
+	for _, m := range all {
+		if m.host == nil || m.leave() != "" {
+			continue
+		}
+		path := m.Path
+		if m.To != "" {
+			path = m.To
+		}
+		hosts[m.Host.Blob] = m.host
+		joined = append(joined, m)
+		outcomes = append(outcomes, diffreview.Outcome{Path: path, Base: m.Host, Want: m.want, Content: m.text})
+	}
+	if len(joined) == 0 {
+		return nil
+	}
+	files, err := r.Set.Judge(outcomes, func(b diffreview.Blob) ([]byte, error) {
+		if text, ok := hosts[b]; ok {
+			return text, nil
+		}
+		return r.Content(b)
+	}, r.Facts.Find)
+	if err != nil {
+		return fmt.Errorf("look for risks in merged files: %w", err)
+	}
+	known := map[string]map[string]bool{} // by path: what is found in approved lines of the agent's
+	for i := range r.Set.Files {
+		f := &r.Set.Files[i]
+		known[f.Path] = map[string]bool{}
+		for _, x := range f.Risks() {
+			if h := f.HunkAt(x.Line); h != nil && h.Decision != diffreview.Approved && !slices.Contains(h.Part, diffreview.Approved) {
+				continue
+			}
+			known[f.Path][foundAt(f, x)] = true
+		}
+	}
+	for i, m := range joined {
+		for _, x := range files[i].Findings {
+			if x.Severity.Rank() <= diffreview.Note.Rank() {
+				continue
+			}
+			m.Risks = append(m.Risks, x)
+			if !known[outcomes[i].Path][foundAt(&files[i], x)] {
+				m.fresh = append(m.fresh, x)
+			}
+		}
+	}
+	return nil
+}
+
+// foundAt names a finding by its rule and the text of its line, which a merge may
+// have at another number.
+func foundAt(f *diffreview.File, x diffreview.Finding) string {
+	text := ""
+	if h := f.HunkAt(x.Line); h != nil && x.Edit == "" {
+		for i := range h.Lines {
+			if h.Lines[i].New == x.Line {
+				text = string(h.Lines[i].Text)
+			}
+		}
+	}
+	return x.Rule + "\x00" + text
 }
 
 // there says that the merge is what the host has, whose content is given: a merge

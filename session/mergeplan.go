@@ -23,6 +23,7 @@ type applyPlan struct {
 	merged  map[string]string // by path: what was joined
 	why     map[string]string // of the targets that stay conflicts, what would settle them
 	left    []PathWhy         // left out, as the reviewer chose
+	risks   []Risk            // of merges
 	used    []usedChoice
 }
 
@@ -42,6 +43,7 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 		return nil, err
 	}
 	differs := map[string]bool{}
+	var met []joined
 	err = apply.Compare(ctx, ao, targets, linediff.MaxBytes, func(x apply.Differs) error {
 		differs[x.Target.Path] = true
 		if x.Fixed {
@@ -51,6 +53,22 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 		if err != nil {
 			return err
 		}
+		there := m.there(x.Content)
+		x.Content = nil // m has it where it is needed
+		met = append(met, joined{x, m, there})
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]*Merge, len(met))
+	for i := range met {
+		all[i] = &met[i].m
+	}
+	if err := r.judgeMerges(all); err != nil {
+		return nil, err
+	}
+	put := func(x apply.Differs, m *Merge, there bool) error {
 		if leave := m.leave(); leave != "" {
 			instead[m.Path] = nil
 			if m.To != "" {
@@ -60,13 +78,13 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 			p.use(r, m.ID)
 			return nil
 		}
-		if m.there(x.Content) {
+		if there {
 			t := x.Target
 			t.Base, t.Want, t.Approved, t.Merged = m.Host, m.Host, m.Agent, true
 			instead[m.Path] = &t
 			return nil
 		}
-		if p.why[m.Path] = m.conflict(x.Why, o.Merge); p.why[m.Path] != "" {
+		if p.why[m.Path] = m.conflict(x.Why, o); p.why[m.Path] != "" {
 			if m.To != "" && o.SkipConflicts { // it would be there twice
 				instead[m.To] = nil
 				p.left = append(p.left, PathWhy{m.To, fmt.Sprintf("it moves %s, which is in conflict", diffreview.SafeName(m.Path))})
@@ -74,6 +92,7 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 			return nil
 		}
 		if m.text != nil {
+			var err error
 			if m.want.Blob, err = r.Snap.PutBlob(m.text); err != nil {
 				return err
 			}
@@ -95,8 +114,14 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 		for i := range m.Parts {
 			p.use(r, m.Parts[i].ID)
 		}
+		p.risks = append(p.risks, m.told()...)
 		return nil
-	})
+	}
+	for i := range met {
+		if err := put(met[i].x, &met[i].m, met[i].there); err != nil {
+			return nil, err
+		}
+	}
 	// A file goes only where it arrives: else it would be nowhere.
 	for from, to := range movesOf(r, targets) {
 		other, chosen := instead[to.Path]
@@ -117,7 +142,14 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 			p.targets = append(p.targets, *other)
 		}
 	}
-	return p, err
+	return p, nil
+}
+
+// joined is a target that the host changed, and what they come to together.
+type joined struct {
+	x     apply.Differs
+	m     Merge
+	there bool // the host has it already
 }
 
 // staysWhere says why a file stays that was to be moved.
@@ -147,7 +179,7 @@ func (m *Merge) leave() string {
 }
 
 // conflict says what would settle a conflict, "" when nothing has to.
-func (m *Merge) conflict(why string, may bool) string {
+func (m *Merge) conflict(why string, o ApplyOptions) string {
 	const write = "--merge writes it (the review shows it)"
 	switch {
 	case m.Why != "" && m.Open > 0:
@@ -156,14 +188,36 @@ func (m *Merge) conflict(why string, may bool) string {
 		return fmt.Sprintf("you and the agent both made this file since the copy, each another: %s to settle in the review", conflictsOf(m.Open))
 	case m.Open > 0:
 		return fmt.Sprintf("you and the agent changed the same lines: %s to settle in the review", conflictsOf(m.Open))
-	case may:
-		return ""
+	case o.Merge:
+		return m.held(o)
 	case m.Why != "":
 		return "you changed it too, and chose the agent's: " + write
 	case m.conflicts():
 		return "you changed it too, and all conflicts are settled: " + write
 	}
 	return "your file changed in other lines: it would merge without conflict; --merge writes the merge (the review shows it)"
+}
+
+// held says why an apply of all leaves a merge alone that nobody settled, "" when it
+// need not: the rules find more in it than in the lines that were approved.
+func (m *Merge) held(o ApplyOptions) string {
+	if !o.All || m.conflicts() {
+		return ""
+	}
+	for _, x := range m.fresh {
+		if !slices.Contains(o.AcceptRisk, x.Rule) {
+			return fmt.Sprintf("what the merge comes to is risky (%s: %s: %s): look at it in the review, or name the rule with --accept-risk", x.Severity, x.Rule, x.Why)
+		}
+	}
+	return ""
+}
+
+// told are the risks of the merge alone, as an apply names them.
+func (m *Merge) told() (out []Risk) {
+	for _, x := range m.fresh {
+		out = append(out, Risk{Path: cmp.Or(m.To, m.Path), In: "merge", Finding: x})
+	}
+	return out
 }
 
 // what counts what a merge joins.
@@ -262,6 +316,11 @@ func (p *applyPlan) tell(out *Applied, res *apply.Result) {
 	for _, path := range res.Written {
 		if what, ok := p.merged[path]; ok {
 			out.Merged = append(out.Merged, PathWhy{path, what})
+		}
+	}
+	for _, x := range p.risks {
+		if slices.Contains(res.Written, x.Path) {
+			out.Risks = append(out.Risks, x)
 		}
 	}
 	out.Skipped = append(out.Skipped, p.left...)

@@ -67,6 +67,8 @@ type Review struct {
 	Lapsed int // files with a decision whose bytes are no longer there
 	// Decisions are the recorded ones, which the set's marks come of.
 	Decisions *diffreview.Decisions
+	// Facts are what the set was judged with.
+	Facts *Facts
 }
 
 // Review builds the change set of the newest snapshot, or of a fresh one, with
@@ -121,18 +123,22 @@ func Look(ctx context.Context, d store.Dir) (*Review, error) {
 		Session: rec.ID, Repo: rec.Repo, SnapshotAt: snap.At,
 		Ignored: snap.Ignored, LeftOut: append(leftOut, snap.LeftOut...),
 	}
-	FactsOf(rec, base, snap).Rules(&o)
+	facts := FactsOf(rec, base, snap)
+	facts.Rules(&o)
 	defer roomFor(snap)()
 	set, err := diffreview.Build(ctx, snap, o)
 	if err != nil {
 		return nil, fmt.Errorf("change set: %v", err)
 	}
-	out := &Review{Set: set, Snap: snap, Record: rec}
+	out := &Review{Set: set, Snap: snap, Record: rec, Facts: facts}
 	dec, err := loadDecisions(d)
 	if err != nil {
 		return nil, err
 	}
 	out.Decisions, out.Lapsed = dec, dec.Fill(set)
+	if err := set.JudgeEdits(out.Content, facts.Find); err != nil {
+		return nil, fmt.Errorf("look for risks in reviewers' own texts: %v", err)
+	}
 	if err := markApplied(d, set); err != nil {
 		return nil, err
 	}
@@ -141,6 +147,9 @@ func Look(ctx context.Context, d store.Dir) (*Review, error) {
 	saveCounts(d, set)
 	return out, nil
 }
+
+// Content reads a blob of either side, or a reviewer's own text, whole.
+func (r *Review) Content(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 
 // counts is what a list shows of a session's change set.
 type counts struct{ Files, Added, Removed, Undecided int }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"fumehood/diffreview"
 	"fumehood/isolate/policy"
 	"fumehood/session/store"
 	"fumehood/session/wire"
@@ -61,10 +60,7 @@ func (h *Host) RunResult(ctx context.Context, d store.Dir, stdin io.Reader) (*Re
 	}
 	for i := range r.Set.Files {
 		f := &r.Set.Files[i]
-		rf := ResultFile{Path: f.Path, Status: f.Status, Added: f.Added, Removed: f.Removed, Risks: f.Findings}
-		if rf.Risks == nil {
-			rf.Risks = []diffreview.Finding{}
-		}
+		rf := ResultFile{Path: f.Path, Status: f.Status, Added: f.Added, Removed: f.Removed, Risks: f.Risks()}
 		if !utf8.ValidString(f.Path) {
 			rf.PathB64 = base64.StdEncoding.EncodeToString([]byte(f.Path))
 		}

@@ -137,6 +137,9 @@ type Applied struct {
 	Merged    []PathWhy `json:"merged"`  // of applied: joined with the host's own changes; what was joined
 	Conflicts []PathWhy `json:"conflicts"`
 	Skipped   []PathWhy `json:"skipped"`
+	// Risks are above a note and in what reviewers wrote themselves, or in a merge
+	// and in neither of its sides.
+	Risks []Risk `json:"risks"`
 	// Branch is what an apply to one makes, or its undo took away; Commit is then
 	// made, and Parent the one that it follows.
 	Branch string    `json:"branch,omitempty"`
@@ -149,6 +152,13 @@ type Applied struct {
 	MovedOn string `json:"moved_on,omitempty"`
 	// Plan names what a dry run would write: see ApplyOptions.
 	Plan string `json:"-"`
+}
+
+// Risk is a finding in a text that is no agent's.
+type Risk struct {
+	Path string `json:"path"`
+	In   string `json:"in"` // "edit", or "merge" whose lines are then counted
+	diffreview.Finding
 }
 
 // PathWhy is a path and a reason.

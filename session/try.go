@@ -102,10 +102,9 @@ func (h *Host) Try(ctx context.Context, d store.Dir, req TryRequest) (*Tried, er
 // approvedOutcomes is every path that what is approved changes.
 func approvedOutcomes(ctx context.Context, r *Review) ([]diffreview.Outcome, error) {
 	var out []diffreview.Outcome
-	content := func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 	for i := range r.Set.Files {
 		f := &r.Set.Files[i]
-		some, err := diffreview.Outcomes(f, content)
+		some, err := diffreview.Outcomes(f, r.Content)
 		if err != nil {
 			return nil, fmt.Errorf("approved part of %s: %w", diffreview.SafeName(f.Path), err)
 		}

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/diffreview"
+	"fumehood/session"
 	"fumehood/ui"
 	"fumehood/ui/kit"
 	"fumehood/ui/uitest"
@@ -336,4 +337,94 @@ func TestACommentOnALongLineStandsOnce(t *testing.T) {
 			t.Fatalf("got the comment %d times, want once:\n%s", n, d.Screen())
 		}
 	}
+}
+
+// judged has a fake rule that knows one word.
+func judged(set *diffreview.ChangeSet, unit string, edits map[diffreview.Blob][]byte) {
+	for i := range set.Files {
+		f := &set.Files[i]
+		_, h := f.Unit(unit)
+		if h == nil || h.Edit == "" {
+			continue
+		}
+		for n, l := range strings.Split(string(edits[h.Edit]), "\n") {
+			if strings.Contains(l, "0o777") {
+				f.Findings = append(f.Findings, diffreview.Finding{Rule: "open-mode", Severity: diffreview.Danger, Why: "everybody can write it", Line: h.EditStart() + n, Unit: unit, Edit: h.Edit})
+			}
+		}
+	}
+}
+
+func TestWhatOneWritesOneselfIsJudgedAtOnce(t *testing.T) {
+	d, b := inReview(t, "src/store/open.go")
+	unit := ""
+	b.With(func(b *uitest.Backend) {
+		b.Texts = map[diffreview.Blob][]byte{"": baseOf(b.Sets["a1"], "src/store/open.go")}
+		for _, f := range b.Sets["a1"].Files {
+			if f.Path == "src/store/open.go" {
+				unit = f.UnitIDs()[0]
+			}
+		}
+		b.Judge = func(set *diffreview.ChangeSet) { judged(set, unit, b.Texts) }
+	})
+	d.Press("e")
+	edits(t, d, b, strings.Replace(openGo, "0o600", "0o777", 1), nil)
+	d.See("! danger: everybody can write it (open-mode)", "! danger ━", "approved with your text")
+	s := d.Screen()
+	if at := strings.Index(s, "0o777"); at < 0 || strings.Index(s, "everybody can write it") < at {
+		t.Errorf("got it elsewhere, want it below its line:\n%s", s)
+	}
+	// The agent's lines are not under it, and the text is again.
+	d.Press("u")
+	d.See("0o600", "undecided")
+	d.NotSee("everybody can write it", "! danger ━")
+	d.Press("backspace")
+	d.See("everybody can write it", "! danger ━")
+}
+
+func TestAProposedTextIsApprovedByHandAlone(t *testing.T) {
+	d, b := open(t, 120, 40, func(b *uitest.Backend, o *ui.Options) {
+		o.Place = "review"
+		set := b.Sets["a1"]
+		for i := range set.Files {
+			f := &set.Files[i]
+			if f.Path != "src/store/open.go" {
+				continue
+			}
+			h := &f.Hunks[0]
+			text := []byte(strings.Replace(openGo, "0o600", "0o777", 1))
+			b.Texts = map[diffreview.Blob][]byte{"mine": text}
+			h.Edit = "mine"
+			judged(set, h.ID, b.Texts)
+			set.Files = []diffreview.File{*f}
+			break
+		}
+	})
+	d.See("! danger: everybody can write it (open-mode)", "undecided, with a text")
+	d.Press("a") // before it was on the screen for long enough
+	for _, c := range calls(b, "Decide") {
+		if strings.Contains(c, "0o777") {
+			t.Fatalf("got %q by the key for the whole file, want it left open", c)
+		}
+	}
+	d.Advance(kit.Grace)
+	d.Press("space")
+	got := calls(b, "Decide")
+	if len(got) != 1 || !strings.Contains(got[0], `"approved" edit=`) || !strings.Contains(got[0], "0o777") {
+		t.Fatalf("got %q, want the proposed text approved and not the agent's lines", got)
+	}
+	d.See("approved with your text", "! danger: everybody can write it (open-mode)")
+}
+
+func TestTheQuestionNamesTheRisksOfReviewersTextsAndMerges(t *testing.T) {
+	d, b := inReview(t, "src/store/open.go")
+	b.With(func(b *uitest.Backend) {
+		b.Would = []string{"src/store/open.go"}
+		b.Check.Risks = []session.Risk{
+			{Path: "src/store/open.go", In: "edit", Finding: diffreview.Finding{Line: 42, Why: "everybody can write it"}},
+			{Path: "src/store/lock.go", In: "merge", Finding: diffreview.Finding{Why: "the lock leads out"}},
+		}
+	})
+	d.Press("space", "A")
+	d.See("2 risks in it that you approved", "! src/store/open.go line 42, a reviewer's text  everybody can write it", "! src/store/lock.go, merged  the lock leads out")
 }

@@ -118,6 +118,9 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 				fmt.Fprintf(w, "%s  %s%s\n", verb, diffreview.SafeName(p), kindText(res, p))
 			}
 		}
+		for _, x := range res.Risks {
+			fmt.Fprintf(w, "risk  %s%s in %s, %s: %s: %s\n", diffreview.SafeName(x.Path), lineSuffix(x.Line), ownWords[x.In], x.Severity, x.Rule, oneLine(x.Why))
+		}
 		if res.MovedOn != "" {
 			fmt.Fprintf(w, "note  %s\n", visible(res.MovedOn))
 		}
@@ -144,6 +147,9 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 	}
 	return nil
 }
+
+// ownWords say whose text a risk is in.
+var ownWords = map[string]string{"edit": "a reviewer's own text", "merge": "the merged text"}
 
 // kindText names what a plain "applied" would hide.
 func kindText(res session.Applied, path string) string {

@@ -45,7 +45,7 @@ func diffCommand() *cobra.Command {
 				if isTerminal(os.Stdout) && w == io.Writer(os.Stdout) {
 					return errors.New("--patch gives the files' exact bytes, which could act on this terminal; send it to a file or to git apply (without the flag the diff is made safe to read)")
 				}
-				return diffreview.Patch(w, r.Set, contentOf(r), diffreview.Which{SHA256: r.Record.ObjectFormat == "sha256"})
+				return diffreview.Patch(w, r.Set, r.Content, diffreview.Which{SHA256: r.Record.ObjectFormat == "sha256"})
 			case stat:
 				return diffreview.WriteStat(w, r.Set, widthOf(w))
 			case risks:
@@ -75,11 +75,7 @@ func countTrue(bs ...bool) int {
 
 // writeDiff prints a review for a person.
 func writeDiff(w io.Writer, r *session.Review) error {
-	return newDiffPrinter(w, r.Decisions, contentOf(r)).set(r.Set)
-}
-
-func contentOf(r *session.Review) func(diffreview.Blob) ([]byte, error) {
-	return func(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, session.MaxContent) }
+	return newDiffPrinter(w, r.Decisions, r.Content).set(r.Set)
 }
 
 // writeDiffJSON escapes what the encoder would leave for a terminal to obey.

@@ -167,6 +167,8 @@ func (p *diffPrinter) hunk(f *diffreview.File, h *diffreview.Hunk, pending map[p
 	fmt.Fprint(p.w, p.paint(placeStyle, where))
 	letters := ""
 	switch {
+	case h.Edit != "" && h.Decision == diffreview.Undecided:
+		fmt.Fprint(p.w, " [undecided, as edited below]")
 	case h.Edit != "":
 		fmt.Fprint(p.w, " [approved as edited, below]")
 	case h.Part != nil:
@@ -308,8 +310,12 @@ func sizesText(f *diffreview.File) string {
 func writeRisks(w io.Writer, cs *diffreview.ChangeSet) error {
 	for i := range cs.Files {
 		f := &cs.Files[i]
-		for _, r := range f.Findings {
-			if _, err := fmt.Fprintf(w, "%-6s %s%s  %s: %s\n", r.Severity, diffreview.SafeName(f.Path), lineSuffix(r.Line), r.Rule, oneLine(r.Why)); err != nil {
+		for _, r := range f.Risks() {
+			at := lineSuffix(r.Line)
+			if r.Edit != "" {
+				at += " as edited"
+			}
+			if _, err := fmt.Fprintf(w, "%-6s %s%s  %s: %s\n", r.Severity, diffreview.SafeName(f.Path), at, r.Rule, oneLine(r.Why)); err != nil {
 				return err
 			}
 		}

@@ -92,7 +92,7 @@ func cmdTTYStart(ts *testscript.TestScript, neg bool, args []string) {
 	t.cmd = exec.Command(path, args[2:]...)
 	t.cmd.Dir = ts.MkAbs(".")
 	for _, name := range []string{
-		"PATH", "HOME", "XDG_STATE_HOME", "TERM", "LANG", "TMPDIR", "WORK", "GIT_CONFIG_NOSYSTEM",
+		"PATH", "HOME", "XDG_STATE_HOME", "TERM", "LANG", "TMPDIR", "WORK", "GIT_CONFIG_NOSYSTEM", "EDITOR",
 	} {
 		t.cmd.Env = append(t.cmd.Env, name+"="+ts.Getenv(name))
 	}

@@ -107,7 +107,7 @@ func TestWithoutContentThereIsNoByteOfAFile(t *testing.T) {
 	if len(b.changes) != 1 || b.changes[0].New.Size != 13 || len(b.Decisions.Comments) != 1 || b.Decisions.Comments[0].Quote != "" {
 		t.Errorf("got %+v and %+v, want the change with its size and the comment without its quote", b.changes, b.Decisions.Comments)
 	}
-	if _, err := b.ChangeSet(context.Background(), b.Decisions); err != ErrNoContent {
+	if _, err := b.ChangeSet(context.Background(), b.Decisions, nil); err != ErrNoContent {
 		t.Errorf("got %v, want a word that there is nothing to review", err)
 	}
 }
@@ -139,7 +139,7 @@ func TestWhatLooksLikeASecretIsListed(t *testing.T) {
 	}
 	b, err := opened(raw)
 	k.must(err)
-	set, err := b.ChangeSet(context.Background(), b.Decisions)
+	set, err := b.ChangeSet(context.Background(), b.Decisions, nil)
 	k.must(err)
 	if d := cmp.Diff([]string{"plain"}, pathsOf(set)); d != "" {
 		t.Errorf("changes (-want +got):\n%s", d)
@@ -156,7 +156,7 @@ func TestRisksAreFoundAnew(t *testing.T) {
 	k.gather(Options{})
 	b, err := opened(k.bytes(Options{}))
 	k.must(err)
-	set, err := b.ChangeSet(context.Background(), b.Decisions)
+	set, err := b.ChangeSet(context.Background(), b.Decisions, nil)
 	k.must(err)
 	here := k.review().Set
 	for i := range here.Files {

@@ -283,7 +283,8 @@ func (b *Bundle) section(x extent) io.Reader { return io.NewSectionReader(b.file
 var ErrNoContent = errors.New("it was exported with --no-content: there is nothing in it to review; \"fumehood verify\" lists what it has")
 
 // ChangeSet builds the change set, finds the risks and fills in the decisions.
-func (b *Bundle) ChangeSet(ctx context.Context, dec *diffreview.Decisions) (*diffreview.ChangeSet, error) {
+// edits are reviewers' own texts that the bundle does not have.
+func (b *Bundle) ChangeSet(ctx context.Context, dec *diffreview.Decisions, edits map[diffreview.Blob][]byte) (*diffreview.ChangeSet, error) {
 	if !b.Manifest.Content {
 		return nil, ErrNoContent
 	}
@@ -295,6 +296,15 @@ func (b *Bundle) ChangeSet(ctx context.Context, dec *diffreview.Decisions) (*dif
 		return nil, fmt.Errorf("change set of the bundle: %w", err)
 	}
 	dec.Fill(set)
+	read := func(blob diffreview.Blob) ([]byte, error) {
+		if text, ok := edits[blob]; ok {
+			return text, nil
+		}
+		return b.Content(blob, maxBlob)
+	}
+	if err := set.JudgeEdits(read, b.facts.Find); err != nil {
+		return nil, fmt.Errorf("look for risks in reviewers' own texts: %w", err)
+	}
 	applied := map[string]bool{}
 	for _, u := range b.state.Applied {
 		applied[u] = true

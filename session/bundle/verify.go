@@ -129,7 +129,7 @@ func (r *Report) ofBundle(ctx context.Context, f io.ReaderAt) error {
 	}
 	// That the risks can be found shows that all of it can be read.
 	if m.Content {
-		if _, err := b.ChangeSet(ctx, b.Decisions); err != nil {
+		if _, err := b.ChangeSet(ctx, b.Decisions, nil); err != nil {
 			return err
 		}
 	}

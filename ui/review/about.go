@@ -8,9 +8,14 @@ import (
 )
 
 // placeFindings sorts findings to the line that shows them; those about the
-// path, the mode or a line that no hunk shows stand at the head of the file.
+// path, the mode or a line that no hunk shows stand at the head of the file. What
+// is found in a reviewer's own text stands with that: see addWritten.
 func placeFindings(f *diffreview.File) (byLine map[int][]int, loose []int) {
+	stands := f.Standing()
 	for i, x := range f.Findings {
+		if x.Edit != "" || !stands(&x) {
+			continue
+		}
 		if !shown(f, x.Line) {
 			loose = append(loose, i)
 			continue

@@ -118,6 +118,13 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 			}
 		}
 	}
+	for _, x := range msg.Check.Risks {
+		at := ""
+		if x.Line > 0 {
+			at = fmt.Sprintf(" line %d", x.Line)
+		}
+		risky = append(risky, "  ! "+diffreview.SafeName(x.Path)+at+", "+ownWords[x.In]+"  "+kit.Safe(x.Why))
+	}
 	if len(risky) > 0 {
 		out = append(out, kit.Plural(len(risky), "risk")+" in it that you approved:")
 		out = append(out, risky...)
@@ -156,6 +163,9 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 	return out, len(msg.Would) > 0 && len(msg.Check.Conflicts) == 0
 }
 
+// ownWords say whose text a risk is in that is no agent's.
+var ownWords = map[string]string{"edit": "a reviewer's text", "merge": "merged"}
+
 func unshown(f *diffreview.File) string {
 	if f.Unshown != "" {
 		return f.Unshown
@@ -174,12 +184,14 @@ func whatOf(f *diffreview.File, path string) string {
 	return string(diffreview.Modified)
 }
 
+// approvedRisks are those in the agent's lines; what is written in their place the
+// session judges as it would write it.
 func (m *Model) approvedRisks(f *diffreview.File) []*diffreview.Finding {
 	var out []*diffreview.Finding
 	seen := map[*diffreview.Finding]bool{}
 	f.Each(func(id string, mark *diffreview.Mark, h *diffreview.Hunk) {
 		some := mark.Decision == diffreview.Approved || h != nil && strings.ContainsRune(h.Letters(), 'a') // line by line
-		if x := m.risky[id]; x != nil && some && !seen[x] {
+		if x := m.risky[id]; x != nil && some && !seen[x] && x.Edit == "" {
 			seen[x] = true
 			out = append(out, x)
 		}

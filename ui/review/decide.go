@@ -97,11 +97,15 @@ func (m *Model) decideHunk(v diffreview.Verdict) tea.Cmd {
 		m.ctx.Say("no hunk is under the cursor: nothing was decided")
 		return nil
 	}
-	if v == diffreview.Approved && m.standing(id).Edit != "" {
+	to, is := diffreview.Decision{Verdict: v}, m.standing(id)
+	if v == diffreview.Approved {
+		to.Edit = is.Edit
+	}
+	if to == is && is.Edit != "" {
 		m.ctx.Say("your own text is approved here: u takes it back, then space approves the agent's")
 		return nil
 	}
-	return m.record([]decision{{id: id, path: m.set.Files[m.file].Path, to: diffreview.Decision{Verdict: v}}})
+	return m.record([]decision{{id: id, path: m.set.Files[m.file].Path, to: to}})
 }
 
 // approveFile approves what is open in the file, save risky units that have not
@@ -124,6 +128,9 @@ func (m *Model) approveFile() tea.Cmd {
 			unseen++
 		default:
 			to := diffreview.Decision{Verdict: diffreview.Approved}
+			if h != nil {
+				to.Edit = h.Edit
+			}
 			if h != nil && h.Part != nil { // the lines that were rejected stay so
 				to = ofLetters([]byte(strings.ReplaceAll(h.Letters(), ".", "a")))
 			}

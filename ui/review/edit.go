@@ -178,7 +178,7 @@ func (m *Model) noteEdit(blob diffreview.Blob, unit string, text []byte) {
 		m.written = map[writtenKey]*written{}
 	}
 	m.written[writtenKey{unit, blob}] = &written{file: &diffreview.File{Hunks: []diffreview.Hunk{{
-		OldStart: h.OldStart, NewStart: h.NewStart, Lines: rewritten(h, text),
+		OldStart: h.OldStart, NewStart: h.EditStart(), Lines: rewritten(h, text),
 	}}}}
 	m.relay()
 }
@@ -199,7 +199,7 @@ func rewritten(h *diffreview.Hunk, text []byte) []diffreview.Line {
 			l.Old = h.OldStart + o
 		}
 		if op != '-' {
-			l.New = h.NewStart + n
+			l.New = h.EditStart() + n
 		}
 		out = append(out, l)
 	}

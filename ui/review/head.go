@@ -157,7 +157,11 @@ func (m *Model) stateOf(f *diffreview.File, mark *diffreview.Mark, h *diffreview
 		}
 	case diffreview.Rejected:
 		text, tint = "rejected", st.Refused
-	case diffreview.Mixed, diffreview.Undecided:
+	case diffreview.Undecided:
+		if h != nil && h.Edit != "" {
+			text = "undecided, with a text"
+		}
+	case diffreview.Mixed:
 	}
 	if h != nil && h.Part != nil {
 		text, tint = m.part(h.ID, h).said, st.Warn

@@ -199,8 +199,14 @@ func (m *Model) decided(j job, err error) tea.Cmd {
 		m.count()
 		return m.push(job{kind: jobLoad})
 	}
+	if slices.ContainsFunc(j.units, decision.rewrites) && !m.jobs.has(jobLoad) {
+		m.jobs.wait = append(m.jobs.wait, job{kind: jobLoad}) // with what the rules find in the text
+	}
 	return m.pump()
 }
+
+// rewrites says whether another text stands in a hunk's place than before.
+func (d decision) rewrites() bool { return d.to.Edit != "" && d.to.Edit != d.was.Edit }
 
 // refresh makes a new snapshot.
 func (m *Model) refresh() tea.Cmd {

@@ -18,9 +18,32 @@ func (v *merges) View(w, h int) []string {
 	}
 	st := v.m.ctx.Styles
 	out := []string{st.Strong.Render(kit.Fit(v.where(), w)), st.Muted.Render(kit.Fit(v.state(), w))}
-	body := v.body(w, max(1, h-2))
-	v.page = max(1, h-2)
-	return append(out, body...)
+	out = append(out, v.risks(w, max(1, h-2)/2)...)
+	v.page = max(1, h-len(out))
+	return append(out, v.body(w, v.page)...)
+}
+
+// risks says what the rules found in what comes out, in at most h lines, the
+// gravest first.
+func (v *merges) risks(w, h int) []string {
+	st := v.m.ctx.Styles
+	var out []string
+	for _, x := range v.now().Risks {
+		tint := st.Warn
+		if x.Severity == diffreview.Danger {
+			tint = st.Refused
+		}
+		for n, l := range kit.Wrap(findingText(&x), max(20, w-2)) {
+			if n > 0 {
+				l = "  " + l
+			}
+			out = append(out, tint.Render(kit.Fit(l, w)))
+		}
+	}
+	if len(out) > h {
+		out = append(out[:h-1:h-1], st.Refused.Render(kit.Fit(fmt.Sprintf("! and more: %s in all; o shows what comes out", kit.Plural(len(v.now().Risks), "risk")), w)))
+	}
+	return out
 }
 
 // where names the file and the conflict.

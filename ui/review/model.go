@@ -259,6 +259,7 @@ func (m *Model) index() {
 		n += len(m.set.Files[i].Hunks)
 	}
 	m.where = make(map[string]place, n) // growing it would take longer than filling it
+	was := m.risky
 	m.risky = map[string]*diffreview.Finding{}
 	m.unseen, m.parts = map[string]bool{}, nil
 	if m.looks == nil {
@@ -283,6 +284,9 @@ func (m *Model) index() {
 		if len(f.Findings) > 0 {
 			for id, x := range f.Risky() {
 				m.risky[id] = x
+				if old := was[id]; x.Edit != "" && (old == nil || old.Edit != x.Edit) {
+					delete(m.looks, id) // it was looked at with another text
+				}
 			}
 		}
 	}

@@ -272,14 +272,23 @@ func (fr *fileRows) add(r row) {
 // addFinding says in a sentence what would happen, over as many rows as it
 // takes: a warning that is cut off at the edge warns of nothing.
 func (fr *fileRows) addFinding(f *diffreview.File, i, hunk int) {
-	x := &f.Findings[i]
-	text := fmt.Sprintf("! %s: %s (%s)", kit.Safe(string(x.Severity)), kit.Safe(x.Why), kit.Safe(x.Rule))
-	for n, l := range kit.Wrap(text, max(20, fr.width-6)) {
+	for _, r := range fr.findingRows(f, i, hunk) {
+		fr.add(r)
+	}
+}
+
+func (fr *fileRows) findingRows(f *diffreview.File, i, hunk int) (out []row) {
+	for n, l := range kit.Wrap(findingText(&f.Findings[i]), max(20, fr.width-6)) {
 		if n > 0 {
 			l = "  " + l
 		}
-		fr.add(row{kind: rowFinding, hunk: int32(hunk), finding: int32(i), text: fr.keep(l)})
+		out = append(out, row{kind: rowFinding, hunk: int32(hunk), finding: int32(i), text: fr.keep(l)})
 	}
+	return out
+}
+
+func findingText(x *diffreview.Finding) string {
+	return fmt.Sprintf("! %s: %s (%s)", kit.Safe(string(x.Severity)), kit.Safe(x.Why), kit.Safe(x.Rule))
 }
 
 // at gives the unit under a row; rows before the first belong to it, save those

@@ -45,8 +45,15 @@ func (m *Model) standing(id string) diffreview.Decision {
 // decision does not fit it.
 func (m *Model) put(id string, d diffreview.Decision) bool {
 	p, ok := m.where[id]
-	if !ok || !m.set.Files[p.file].Decide(id, d) {
+	if !ok {
 		return false
+	}
+	f, was := &m.set.Files[p.file], m.standing(id).Edit
+	if !f.Decide(id, d) {
+		return false
+	}
+	if was != d.Edit { // another text stands there, with other risks
+		m.noteRisks(f)
 	}
 	// What was applied was another decision; the next change set knows better.
 	mark, h := m.unitOf(id)
@@ -57,4 +64,20 @@ func (m *Model) put(id string, d diffreview.Decision) bool {
 		m.keepPart(id, parted{d.Lines, linesSaid(d.Lines)})
 	}
 	return true
+}
+
+// noteRisks notes which units of a file are risky as they stand. One that was
+// looked at with another text was not looked at with this.
+func (m *Model) noteRisks(f *diffreview.File) {
+	risky := f.Risky()
+	f.Each(func(id string, _ *diffreview.Mark, _ *diffreview.Hunk) {
+		was, now := m.risky[id], risky[id]
+		if delete(m.risky, id); now == nil {
+			return
+		}
+		m.risky[id] = now
+		if was == nil && now.Edit != "" || was != nil && was.Edit != now.Edit {
+			delete(m.looks, id)
+		}
+	})
 }

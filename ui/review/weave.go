@@ -3,6 +3,7 @@ package review
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sort"
 
@@ -202,7 +203,7 @@ func (m *Model) weave(f *diffreview.File, fr *fileRows) *fileRows {
 					w.rows = m.addComment(w.rows, fr, r, s)
 				}
 			}
-			w.rows = m.addWritten(w.rows, fr, r, &f.Hunks[r.hunk])
+			w.rows = m.addWritten(w.rows, fr, r, f)
 			w.skipLines(fr, fr.units[r.unit].to)
 		}
 		w.moved = append(w.moved, [2]int{w.next, len(w.rows)})
@@ -291,23 +292,43 @@ func (m *Model) commentText(c diffreview.Comment, s spot) string {
 	return text
 }
 
-// addWritten adds the lines from the baseline's to the reviewer's own.
-func (m *Model) addWritten(rows []row, fr *fileRows, head row, h *diffreview.Hunk) []row {
+// addWritten adds the lines from the baseline's to the reviewer's own, and what
+// the rules found in these.
+func (m *Model) addWritten(rows []row, fr *fileRows, head row, f *diffreview.File) []row {
 	add := func(r row) {
 		r.unit, r.hunk = head.unit, head.hunk
 		rows = append(rows, r)
 	}
+	h := &f.Hunks[head.hunk]
+	byLine := map[int][]int{}
+	for i := range f.Findings {
+		if x := &f.Findings[i]; x.Unit == h.ID && x.Edit == h.Edit {
+			byLine[x.Line] = append(byLine[x.Line], i)
+		}
+	}
+	found := func(line int) {
+		for _, x := range byLine[line] {
+			for _, r := range fr.findingRows(f, x, int(head.hunk)) {
+				add(r)
+			}
+		}
+		delete(byLine, line)
+	}
 	w := m.written[writtenKey{h.ID, h.Edit}]
-	if w == nil || w.file == nil {
+	switch {
+	case w == nil || w.file == nil:
 		add(row{kind: rowInfo, line: -1, pair: -1, text: fr.keep("edited by you; your text is being read…")})
-		return rows
-	}
-	lines := w.file.Hunks[0].Lines
-	if len(lines) == 0 {
+	case len(w.file.Hunks[0].Lines) == 0:
 		add(row{kind: rowInfo, line: -1, pair: -1, text: fr.keep("edited by you: nothing is left of these lines")})
+	default:
+		lines := w.file.Hunks[0].Lines
+		for i, p := range pair(lines) {
+			add(row{kind: rowWritten, line: int32(i), pair: p})
+			found(lines[i].New)
+		}
 	}
-	for i, p := range pair(lines) {
-		add(row{kind: rowWritten, line: int32(i), pair: p})
+	for _, line := range slices.Sorted(maps.Keys(byLine)) {
+		found(line)
 	}
 	return rows
 }
@@ -328,12 +349,27 @@ func (m *Model) ownRow(p painter, f *diffreview.File, r row) (string, bool) {
 		}
 		p.f, p.marked = w.file, 0
 		p.old, p.now = nil, nil // they are other texts
-		p.fr = &fileRows{digits: p.fr.digits, layout: p.fr.layout}
+		p.fr = &fileRows{digits: p.fr.digits, layout: p.fr.layout, risky: riskyLines(f, h)}
 		r.hunk = 0
 		return p.line(r), true
 	case rowInfo, rowUnit, rowLine, rowPair, rowFinding, rowCut, rowGap, rowSame:
 	}
 	return "", false
+}
+
+// riskyLines are the lines of a reviewer's own text that a finding above note is
+// about.
+func riskyLines(f *diffreview.File, h *diffreview.Hunk) map[int]bool {
+	var out map[int]bool
+	for i := range f.Findings {
+		if x := &f.Findings[i]; x.Unit == h.ID && x.Edit == h.Edit && x.Severity.Rank() > diffreview.Note.Rank() {
+			if out == nil {
+				out = map[int]bool{}
+			}
+			out[x.Line] = true
+		}
+	}
+	return out
 }
 
 // lineOf is the line of the change set that a row shows, if it shows one.

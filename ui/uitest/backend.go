@@ -6,6 +6,8 @@ package uitest
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -33,7 +35,8 @@ type Backend struct {
 	Fresh    map[string]*diffreview.ChangeSet // what the next fresh snapshot finds
 	Comments []diffreview.Comment
 	Texts    map[diffreview.Blob][]byte
-	Edited   []byte // what the editor was given last
+	Judge    func(*diffreview.ChangeSet) // puts findings into a set after a decision, as the rules would; may be nil
+	Edited   []byte                      // what the editor was given last
 	TryEnds  session.Tried
 	Both     []session.Merge // what host and agent both changed
 	Gone     bool            // the agent went on since the snapshot
@@ -363,8 +366,20 @@ func (b *Backend) Decide(ctx context.Context, id string, choices []session.Choic
 	}
 	set := b.Sets[id]
 	for _, c := range choices {
+		rec := diffreview.Decision{Verdict: c.Verdict, Lines: c.Lines}
+		if c.Edit != nil {
+			sum := sha256.Sum256(c.Edit)
+			rec.Edit = diffreview.Blob(hex.EncodeToString(sum[:]))
+			if b.Texts == nil {
+				b.Texts = map[diffreview.Blob][]byte{}
+			}
+			b.Texts[rec.Edit] = c.Edit
+		}
 		for i := range set.Files {
-			set.Files[i].Decide(c.Unit, diffreview.Decision{Verdict: c.Verdict, Lines: c.Lines})
+			set.Files[i].Decide(c.Unit, rec)
+		}
+		if b.Judge != nil {
+			b.Judge(set)
 		}
 	}
 	return nil
