@@ -169,9 +169,17 @@ func Attach(ctx context.Context, d store.Dir, st Streams) (*wire.End, error) {
 // gives its other clients two seconds to read theirs.
 const lastMoments = 3 * time.Second
 
+// Execed is a command for a live session.
+type Execed struct {
+	Argv   []string
+	Folder string // to start in, as StartFolder gives it
+	TTY    bool
+	Term   string // TERM of the client's terminal
+}
+
 // Exec runs another command in a live session and connects to it.
-func Exec(ctx context.Context, d store.Dir, argv []string, tty bool, term string, st Streams) (*wire.End, error) {
-	return follow(ctx, d, wire.Request{Op: wire.OpExec, Argv: argv, TTY: tty, Term: term, Size: st.Size}, st)
+func Exec(ctx context.Context, d store.Dir, x Execed, st Streams) (*wire.End, error) {
+	return follow(ctx, d, wire.Request{Op: wire.OpExec, Argv: x.Argv, Folder: x.Folder, TTY: x.TTY, Term: x.Term, Size: st.Size}, st)
 }
 
 func follow(ctx context.Context, d store.Dir, q wire.Request, st Streams) (*wire.End, error) {

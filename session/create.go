@@ -199,7 +199,9 @@ func (h *Host) fill(ctx context.Context, d store.Dir, p *Prepared, req Request, 
 	})); err != nil {
 		return err
 	}
-	return d.SaveStart(h.startOf(req, p, user))
+	st := h.startOf(req, p, user)
+	st.Folder = req.startFolder(d, p.Repo.Root, "")
+	return d.SaveStart(st)
 }
 
 func (h *Host) startOf(req Request, p *Prepared, user string) *store.Start {

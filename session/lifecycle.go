@@ -169,6 +169,7 @@ func (h *Host) prepareResume(d store.Dir, req Request) error {
 	if len(req.Command) > 0 {
 		st.Command, st.TTY = req.Command, req.TTY
 	}
+	st.Folder = req.startFolder(d, rec.Repo, st.Folder)
 	st.Cols, st.Rows, st.Hold, st.Bound, st.RunTime = req.Size.Cols, req.Size.Rows, req.Hold, req.Bound, req.Timeout
 	rec.Command, rec.TTY = st.Command, st.TTY
 	rec.State, rec.Code, rec.Signal, rec.Limit, rec.Error = StatePreparing, nil, 0, nil, ""

@@ -91,6 +91,10 @@ type Request struct {
 	Agent   string // "shell", "demo" or "command"
 	Name    string // empty: made from the agent
 	Command []string
+	// From is the host's folder that the command starts in the likes of, see
+	// StartFolder; "" is the top. Note is told when that is not there.
+	From    string
+	Note    func(string)
 	TTY     bool
 	Size    isolate.Size
 	Timeout time.Duration // overrides limits.run_time when not 0

@@ -26,6 +26,7 @@ import (
 // nil ones are empty and dropped.
 type TryRequest struct {
 	Argv           []string
+	From           string        // the host's folder that it starts in the likes of; see StartFolder
 	Timeout        time.Duration // instead of limits.run_time when not 0
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
@@ -250,7 +251,11 @@ func (h *Host) fillTry(ctx context.Context, d, td store.Dir, r *Review, changed 
 	if err := td.AppendEvent(time.Now(), "created", "laid out for a try of "+d.ID(), map[string]any{"by": h.User, "tty": h.TTY, "of": d.ID()}); err != nil {
 		return nil, err
 	}
-	return left, td.SaveStart(tryStart(st, p, req))
+	start, note := tryStart(st, p, req), ""
+	if start.Folder, note = StartFolder(td, rec.Repo, req.From); note != "" {
+		left = append(left, PathWhy{".", note})
+	}
+	return left, td.SaveStart(start)
 }
 
 // tryCaches keeps of the account's caches those that the session has, each to get

@@ -25,9 +25,9 @@ func followSession(cmd *cobra.Command, d store.Dir, tty bool) (*wire.End, error)
 }
 
 // followExec runs another command in a live session until its end.
-func followExec(cmd *cobra.Command, d store.Dir, argv []string, tty bool) (*wire.End, error) {
-	return connect(tty, func(st session.Streams) (*wire.End, error) {
-		return session.Exec(cmd.Context(), d, argv, tty, os.Getenv("TERM"), st)
+func followExec(cmd *cobra.Command, d store.Dir, x session.Execed) (*wire.End, error) {
+	return connect(x.TTY, func(st session.Streams) (*wire.End, error) {
+		return session.Exec(cmd.Context(), d, x, st)
 	})
 }
 

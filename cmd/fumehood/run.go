@@ -43,7 +43,8 @@ func runCommand() *cobra.Command {
 		Use:   "run [flags] -- CMD...",
 		Short: "Start a session and run a command in it",
 		Long: "Copies the repository in, closes the walls and runs CMD. When stdin and stdout are terminals it is\n" +
-			"attached (ctrl+\\ then d leaves it running); else its streams pass through byte for byte.\n\n" +
+			"attached (ctrl+\\ then d leaves it running); else its streams pass through byte for byte. CMD starts in the folder\n" +
+			"that it would start in here: below the repository's top, in the same one of the copy.\n\n" +
 			"Exit status: the command's own; 128+N when signal N ended it; 124 when a limit did; 125 when\n" +
 			"fumehood refused or failed before the command ran; 126 not executable; 127 not found.",
 		Example: "fumehood run -- go test ./...\nfumehood run --json -- sh -c 'make && ./prog'\nfumehood run --agent shell\n" +
@@ -64,8 +65,9 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			var note string // told when the line of progress is gone
 			req := session.Request{
-				Repo: repo, Policy: pol, Agent: agent, Name: name, Command: argv, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout,
+				Repo: repo, From: repo, Note: func(s string) { note = s }, Policy: pol, Agent: agent, Name: name, Command: argv, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout,
 				Hold: !f.detach, Bound: !f.detach && !tty, Size: terminalSize(),
 			}
 			progress, done := progressLine(cmd.ErrOrStderr())
@@ -76,6 +78,9 @@ func runCommand() *cobra.Command {
 			}
 			d := h.Root.Dir(id)
 			printNotes(d)
+			if note != "" {
+				printNote(note)
+			}
 			if f.detach {
 				return printStarted(cmd, d, f)
 			}
@@ -122,9 +127,11 @@ func printNotes(d store.Dir) {
 		return // the next step fails on it, and says so
 	}
 	for _, n := range rec.Notes {
-		fmt.Fprintf(os.Stderr, "fumehood: note: %s\n", visible(n))
+		printNote(n)
 	}
 }
+
+func printNote(text string) { fmt.Fprintf(os.Stderr, "fumehood: note: %s\n", visible(text)) }
 
 // finishRun follows a started command to its end and prints what a user or a
 // program needs to know of it.
@@ -240,13 +247,13 @@ func resumeCommand() *cobra.Command {
 				return err
 			}
 			tty := !f.asJSON && isTerminal(os.Stdin) && isTerminal(os.Stdout)
-			req := session.Request{Command: argv, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout, Hold: !f.detach, Bound: !f.detach && !tty, Size: terminalSize()}
-			if len(argv) == 0 {
+			req := session.Request{Command: argv, Note: printNote, TTY: tty || f.detach && !f.asJSON, Timeout: f.timeout, Hold: !f.detach, Bound: !f.detach && !tty, Size: terminalSize()}
+			if req.From = "."; len(argv) == 0 { // the same again, in the same folder
 				rec, err := d.LoadRecord()
 				if err != nil {
 					return err
 				}
-				req.Command = rec.Command
+				req.Command, req.From = rec.Command, ""
 			}
 			if err := h.Resume(cmd.Context(), d, req); err != nil {
 				return err
@@ -301,7 +308,15 @@ func execCommand() *cobra.Command {
 			}
 			tty := !noTTY && isTerminal(os.Stdin) && isTerminal(os.Stdout)
 			refused := watchEgress(cmd, d)
-			end, err := followExec(cmd, d, args[n:], tty)
+			rec, err := d.LoadRecord()
+			if err != nil {
+				return err
+			}
+			folder, note := session.StartFolder(d, rec.Repo, ".")
+			if note != "" {
+				printNote(note)
+			}
+			end, err := followExec(cmd, d, session.Execed{Argv: args[n:], Folder: folder, TTY: tty, Term: os.Getenv("TERM")})
 			if errors.Is(err, session.ErrDetached) {
 				return nil
 			}

@@ -42,7 +42,7 @@ func tryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return runTry(cmd, h, d, session.TryRequest{Argv: args[n:], Timeout: timeout}, asJSON)
+			return runTry(cmd, h, d, session.TryRequest{Argv: args[n:], From: ".", Timeout: timeout}, asJSON)
 		},
 	}
 	c.Flags().DurationVar(&timeout, "timeout", 0, "end the command after this long (overrides limits.run_time)")

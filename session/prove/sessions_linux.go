@@ -142,7 +142,7 @@ func (s *sess) attach(ctx context.Context) error {
 
 func (s *sess) probe(ctx context.Context, job probe.Job, o how) (*ran, error) {
 	return talk(ctx, job, o, s.path, func(ctx context.Context, in io.Reader, out io.Writer) (string, error) {
-		end, err := session.Exec(ctx, s.dir, []string{s.path}, false, "", session.Streams{In: in, Out: out, Err: out})
+		end, err := session.Exec(ctx, s.dir, session.Execed{Argv: []string{s.path}}, session.Streams{In: in, Out: out, Err: out})
 		if err != nil {
 			return "", err
 		}
@@ -174,7 +174,7 @@ func (s *sess) stay(ctx context.Context, job probe.Job, planted chan<- error, qu
 	out := &sink{said: map[int]probe.Said{}, hello: make(chan probe.Hello, 1), word: make(chan struct{}, 1)}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := session.Exec(ctx, s.dir, []string{s.path}, false, "", session.Streams{In: r, Out: out, Err: out})
+		_, err := session.Exec(ctx, s.dir, session.Execed{Argv: []string{s.path}}, session.Streams{In: r, Out: out, Err: out})
 		ended <- err
 	}()
 	go func() { _, _ = w.Write(append(text, '\n')) }() // a probe that has ended shows below
@@ -213,7 +213,7 @@ func (s *sess) nested(ctx context.Context, mark string) (int, string, error) {
 		return 0, "", err
 	}
 	out := &sink{hello: make(chan probe.Hello, 1), word: make(chan struct{}, 1)}
-	end, err := session.Exec(ctx, s.dir, []string{isolate.HomeInside + "/.local/bin/" + name, "run", "--repo", s.e.repo, "--", "/bin/sh", "-c", "echo began > marker-" + mark}, false, "",
+	end, err := session.Exec(ctx, s.dir, session.Execed{Argv: []string{isolate.HomeInside + "/.local/bin/" + name, "run", "--repo", s.e.repo, "--", "/bin/sh", "-c", "echo began > marker-" + mark}},
 		session.Streams{Out: out, Err: out})
 	if err != nil {
 		return 0, "", err

@@ -99,6 +99,7 @@ type Start struct {
 	Waits    *agent.Waits    `json:"waits,omitempty"` // how its agent tells that it waits
 	Send     *agent.Send     `json:"send,omitempty"`  // how a message is handed to it
 	Caches   []Cache         `json:"caches,omitempty"`
+	Folder   string          `json:"folder,omitempty"` // that the command starts in, below the workspace's top
 }
 
 // Cache is a host folder that can be written inside, in the session's own layer.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -218,7 +219,7 @@ func (s *supervisor) exec(c *wire.Conn, q wire.Request) error {
 	if q.Term != "" {
 		env = append(withoutVar(env, "TERM"), "TERM="+q.Term)
 	}
-	r := newRun(s, isolate.Command{Argv: q.Argv, Env: env, Dir: s.rec.Repo}, q.TTY, size, false)
+	r := newRun(s, isolate.Command{Argv: q.Argv, Env: env, Dir: filepath.Join(s.rec.Repo, q.Folder)}, q.TTY, size, false)
 	if !q.TTY {
 		r.client = c
 	}

@@ -244,7 +244,7 @@ func (s *supervisor) release(client *wire.Conn) {
 		close(s.began)
 	}
 	r := newRun(s, isolate.Command{
-		Argv: s.start.Command, Env: s.start.Env, Dir: s.rec.Repo,
+		Argv: s.start.Command, Env: s.start.Env, Dir: filepath.Join(s.rec.Repo, s.start.Folder),
 	}, s.start.TTY, isolate.Size{Cols: s.start.Cols, Rows: s.start.Rows}, true)
 	if !r.tty {
 		r.client = client

@@ -44,6 +44,7 @@ type Request struct {
 	Mouse    *Mouse        `json:"mouse,omitempty"`
 	Size     *isolate.Size `json:"size,omitempty"`
 	Argv     []string      `json:"argv,omitempty"`
+	Folder   string        `json:"folder,omitempty"` // exec: to start in, below the workspace's top
 	TTY      bool          `json:"tty,omitempty"`
 	Term     string        `json:"term,omitempty"`    // TERM of the client, for exec
 	By       string        `json:"by,omitempty"`      // allow: the account's name
