@@ -45,7 +45,7 @@ func exportCommand() *cobra.Command {
 			return export(cmd, h, d, f)
 		},
 	}
-	c.Flags().StringVarP(&f.out, "output", "o", "", "the file to write (default NAME.fumehood, here)")
+	c.Flags().StringVarP(&f.out, "output", "o", "", "the file to write (default NAME.fumehood in this folder, unless that is in a work tree)")
 	c.Flags().BoolVar(&f.o.NoContent, "no-content", false, "names, sizes, hashes and decisions, but no file's content")
 	c.Flags().StringArrayVar(&f.leaveOut, "leave-out", nil, "leave out what changed at paths that fit this pathspec (repeatable)")
 	c.Flags().BoolVar(&f.secrets, "include-secrets", false, "with what looks like a secret, without asking")
@@ -67,6 +67,15 @@ func export(cmd *cobra.Command, h *session.Host, d store.Dir, f exportFlags) err
 			return err
 		}
 	}
+	if f.out == "" {
+		here, err := os.Getwd()
+		if err == nil {
+			f.out, err = bundle.DefaultFile(d, here)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	f.o.Build = buildName()
 	e, err := bundle.Gather(ctx, h, d, f.o)
 	if err != nil {
@@ -74,9 +83,6 @@ func export(cmd *cobra.Command, h *session.Host, d store.Dir, f exportFlags) err
 	}
 	if err := leaving(cmd, e, f); err != nil {
 		return err
-	}
-	if f.out == "" {
-		f.out = e.Manifest.Session.Name + bundleSuffix
 	}
 	if err := e.WriteFile(ctx, f.out, f.replace); err != nil {
 		return err
@@ -89,9 +95,6 @@ func export(cmd *cobra.Command, h *session.Host, d store.Dir, f exportFlags) err
 	}
 	return printExport(cmd.OutOrStdout(), e, f, sig)
 }
-
-// bundleSuffix is how the name of a bundle ends by default.
-const bundleSuffix = ".fumehood"
 
 // buildName is this program's version, as a bundle names it.
 func buildName() string {

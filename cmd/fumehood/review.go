@@ -73,7 +73,7 @@ func reviewCommand() *cobra.Command {
 
 // namesBundle tells a bundle's file from a session's name, which has no slash.
 func namesBundle(arg string) bool {
-	return strings.Contains(arg, "/") || strings.HasSuffix(arg, bundleSuffix)
+	return strings.Contains(arg, "/") || strings.HasSuffix(arg, bundle.Suffix)
 }
 
 // reviewBundle opens the workbench on a bundle. All that it writes is the file
