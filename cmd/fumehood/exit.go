@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"fumehood/isolate/layer"
 	"fumehood/isolate/policy"
@@ -80,9 +81,11 @@ func printError(w io.Writer, err error) {
 	}
 }
 
-// hintsOf gathers the advice that an error, or each of several, carries.
+// hintsOf gathers the advice that an error, or each of several, carries. Of the
+// faults of one file each says which line it is for.
 func hintsOf(err error) []string {
 	var out []string
+	lines := map[string][]int{} // by hint, of a file with several faults
 	add := func(h string) {
 		if h != "" && !slices.Contains(out, h) {
 			out = append(out, h)
@@ -95,6 +98,13 @@ func hintsOf(err error) []string {
 			add(e.Hint)
 		case *policy.Error:
 			add(e.Hint)
+		case policy.Errors:
+			for _, one := range e {
+				if add(one.Hint); one.Line > 0 && !slices.Contains(lines[one.Hint], one.Line) {
+					lines[one.Hint] = append(lines[one.Hint], one.Line)
+				}
+			}
+			return
 		case *workspace.RefusedError:
 			add(e.Hint)
 		case interface{ Hint() string }:
@@ -112,5 +122,19 @@ func hintsOf(err error) []string {
 		}
 	}
 	walk(err)
+	for i, h := range out {
+		out[i] = lineText(lines[h]) + h
+	}
 	return out
+}
+
+// lineText names the lines that a hint is for.
+func lineText(lines []int) string {
+	switch len(lines) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("line %d: ", lines[0])
+	}
+	return fmt.Sprintf("lines %s: ", strings.Trim(strings.ReplaceAll(fmt.Sprint(lines), " ", ", "), "[]"))
 }

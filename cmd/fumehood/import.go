@@ -16,7 +16,7 @@ func importCommand() *cobra.Command {
 	var o bundle.ImportOptions
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "import ID FILE.decisions",
+		Use: "import ID FILE.decisions", Annotations: usage("import [--flags] [ID] FILE.decisions"),
 		Short: "Take home what was decided on a bundle elsewhere",
 		Long: "Records the decisions and comments that \"fumehood review BUNDLE\" wrote beside it, each as made by who claims to\n" +
 			"have made it. A decision belongs to bytes: those whose bytes are in the session's newest snapshot are taken, the\n" +

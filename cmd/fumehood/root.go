@@ -22,6 +22,7 @@ var version = "dev"
 func execute(args []string) int {
 	root := rootCommand()
 	root.SetArgs(args)
+	usageInOrder(root)
 	var failed error
 	keepError(root, &failed)
 	if err := fang.Execute(context.Background(), root, fang.WithVersion(version)); err != nil && failed == nil {

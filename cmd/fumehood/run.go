@@ -40,7 +40,7 @@ func runCommand() *cobra.Command {
 	var repo, pol, agent, name string
 	var rm bool
 	c := &cobra.Command{
-		Use:   "run [flags] -- CMD...",
+		Use: "run [flags] -- CMD...", Annotations: usage("run [--flags] -- CMD..."),
 		Short: "Start a session and run a command in it",
 		Long: "Copies the repository in, closes the walls and runs CMD. When stdin and stdout are terminals it is\n" +
 			"attached (ctrl+\\ then d leaves it running); else its streams pass through byte for byte. CMD starts in the folder\n" +
@@ -229,7 +229,7 @@ func runJSON(cmd *cobra.Command, h *session.Host, d store.Dir, rm bool) error {
 func resumeCommand() *cobra.Command {
 	var f runFlags
 	c := &cobra.Command{
-		Use:   "resume [ID] [-- CMD...]",
+		Use: "resume [ID] [-- CMD...]", Annotations: usage("resume [--flags] [ID] [-- CMD...]"),
 		Short: "Start a session again: new processes and walls, the same workspace, home and baseline",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ids, argv := args, []string(nil)
@@ -294,7 +294,7 @@ func attachCommand() *cobra.Command {
 func execCommand() *cobra.Command {
 	var noTTY bool
 	c := &cobra.Command{
-		Use:     "exec ID -- CMD...",
+		Use: "exec ID -- CMD...", Annotations: usage("exec [--flags] [ID] -- CMD..."),
 		Short:   "Run another command in a live session's sandbox",
 		Example: "fumehood exec calm-1 -- ps aux\nfumehood exec -- ps aux  # the repository's only session",
 		RunE: func(cmd *cobra.Command, args []string) error {

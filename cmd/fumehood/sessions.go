@@ -94,7 +94,7 @@ func stopCommand() *cobra.Command {
 func rmCommand() *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:   "rm ID...",
+		Use:   "rm [ID...]",
 		Short: "Remove sessions with their workspaces",
 		Long:  "Removes sessions with their workspaces. One with changes that nobody decided on is kept, and said, unless --force is given.",
 		RunE: func(cmd *cobra.Command, args []string) error {

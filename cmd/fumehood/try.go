@@ -21,7 +21,7 @@ func tryCommand() *cobra.Command {
 	var timeout time.Duration
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "try ID -- CMD...",
+		Use: "try ID -- CMD...", Annotations: usage("try [--flags] [ID] -- CMD..."),
 		Short: "Run a command on the baseline plus only what is approved, behind the same walls",
 		Long: "Lays out a fresh workspace of the session's baseline and what is approved of its newest snapshot, and runs\n" +
 			"CMD in it: the session's policy, toolchains and caches, a new home, nothing of the session's own workspace.\n" +

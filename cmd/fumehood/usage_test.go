@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"strings"
 	"testing"
 
+	"charm.land/fang/v2"
 	"github.com/spf13/cobra"
 )
 
@@ -21,4 +24,36 @@ func TestUsageKeepsItsOrderInTheHelp(t *testing.T) {
 		}
 	}
 	look(rootCommand())
+}
+
+// What follows -- is the command's own: no flag of ours comes behind it, and an ID
+// before it.
+func TestHelpHasTheFlagsBeforeTheCommand(t *testing.T) {
+	for name, want := range map[string]string{
+		"run":    "fumehood run [--flags] -- CMD...",
+		"exec":   "fumehood exec [--flags] [ID] -- CMD...",
+		"try":    "fumehood try [--flags] [ID] -- CMD...",
+		"resume": "fumehood resume [--flags] [ID] [-- CMD...]",
+		"import": "fumehood import [--flags] [ID] FILE.decisions",
+		"rm":     "fumehood rm [ID...] [--flags]",
+	} {
+		root := rootCommand()
+		usageInOrder(root)
+		var out bytes.Buffer
+		root.SetOut(&out)
+		root.SetArgs([]string{name, "--help"})
+		if err := fang.Execute(context.Background(), root); err != nil {
+			t.Fatal(err)
+		}
+		var got string
+		for l := range strings.Lines(out.String()) {
+			if l = strings.TrimSpace(l); strings.HasPrefix(l, "fumehood "+name) {
+				got = l
+				break
+			}
+		}
+		if got != want {
+			t.Errorf("%s --help: got %q, want %q", name, got, want)
+		}
+	}
 }
