@@ -299,7 +299,7 @@ func ownRisks(set *diffreview.ChangeSet, only func(string) bool) []Risk {
 	out := []Risk{}
 	for i := range set.Files {
 		f := &set.Files[i]
-		if only != nil && !only(f.Path) {
+		if !f.Fits(only) {
 			continue
 		}
 		for _, x := range f.Risks() {
