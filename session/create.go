@@ -68,6 +68,9 @@ func (h *Host) Prepare(ctx context.Context, req Request) (*Prepared, error) {
 	if own != nil {
 		pol = own.Merged
 	}
+	if req.Dependencies {
+		pol = withDependencies(pol)
+	}
 	sel, err := workspace.Choose(ctx, repo, workspace.Options{
 		Include: include(pol), Exclude: pol.Filesystem.Exclude, History: pol.Filesystem.History,
 	})
@@ -359,6 +362,17 @@ func andMore(n int) string {
 		return ""
 	}
 	return fmt.Sprintf(" and %d more", n)
+}
+
+// withDependencies is a policy that brings dependency folders in as well, where it
+// names nothing to include. It is another policy, which the session keeps.
+func withDependencies(p *policy.Policy) *policy.Policy {
+	if p.Filesystem.Include.Word == "auto" || len(p.Filesystem.Include.List) > 0 {
+		return p
+	}
+	with := *p
+	with.Filesystem.Include = policy.Choice{Word: "auto"}
+	return &with
 }
 
 func include(p *policy.Policy) []string {

@@ -172,7 +172,7 @@ func (h *Host) Preview(ctx context.Context, req Request) (Preview, error) {
 	standing, standErr := h.Standing(p.Policy)
 	out := Preview{
 		Repo: p.Repo.Root, Branch: branchName(p.Repo.Branch), Git: p.Repo.Git,
-		Dirty: p.Selection.Dirty, Files: len(p.Selection.Files), Untracked: p.Selection.Untracked, Bytes: p.Selection.Bytes, LeftOut: p.Selection.LeftOut,
+		Dirty: p.Selection.Dirty, Files: len(p.Selection.Files), Untracked: p.Selection.Untracked, Bytes: p.Selection.Bytes, LeftOut: p.Selection.LeftOut, Dependencies: p.Selection.Dependencies,
 		Write: []string{"the copy, its own home and /tmp; nothing of yours"},
 		Reach: reachLines(p.Policy), As: accountLines(p.Policy),
 		Block: policy.Block(p.Policy, time.Now(), Verified(standing, standErr, time.Now())),
@@ -180,10 +180,10 @@ func (h *Host) Preview(ctx context.Context, req Request) (Preview, error) {
 		Walls: standing, WallsErr: errText(standErr), Repository: p.Repository,
 	}
 	for _, m := range p.ReadOnly {
-		out.Use = append(out.Use, "reads "+m.Host)
+		out.Read = append(out.Read, h.short(m.Host))
 	}
 	for _, c := range p.Caches {
-		out.Use = append(out.Use, "reads "+c.Real+"; what it changes there stays in the session")
+		out.Caches = append(out.Caches, h.short(c.Real))
 	}
 	group, err := cgroup.Offer()
 	if err != nil {
@@ -195,7 +195,18 @@ func (h *Host) Preview(ctx context.Context, req Request) (Preview, error) {
 		}
 	}
 	out.Warnings = append(out.Warnings, h.warnings(p)...)
+	if req.Dependencies {
+		out.Warnings = append(out.Warnings, "with its dependencies brought in it has a policy of its own: what is proven of "+p.Policy.Name+" is not proven of that")
+	}
 	return out, nil
+}
+
+// short is a path as people write it, with ~ for the account's home.
+func (h *Host) short(path string) string {
+	if rest, ok := strings.CutPrefix(path, h.Home+"/"); ok && h.Home != "" {
+		return "~/" + rest
+	}
+	return path
 }
 
 // warnings are what a person should know before a start.

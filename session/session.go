@@ -101,6 +101,9 @@ type Request struct {
 	Env     []string      // variables beside the allow-list, NAME=VALUE
 	Hold    bool          // the command begins when the first client has come
 	Bound   bool          // a captured command ends when that client goes
+	// Dependencies brings in the folders of package managers that git ignores, where
+	// the policy includes nothing of what it ignores.
+	Dependencies bool
 	// Proving is for the sessions of the wall tests, which make the proof that a
 	// policy can ask for. Only session/prove sets it.
 	Proving bool
@@ -117,17 +120,21 @@ type Preview struct {
 	Untracked int
 	Bytes     int64
 	LeftOut   []diffreview.LeftOut
-	Git       bool
-	Write     []string // sentences
-	Reach     []string
-	As        []string // its accounts, and where each is held
-	Use       []string
-	Warnings  []string // supplementary groups, sampled limits, and the like
-	Block     string   // the policy's text block
-	Err       string   // why a start would be refused
-	Unproven  bool     // that is for want of a proof only
-	Walls     walls.Standing
-	WallsErr  string // why the proof can't be told; then there is none
+	// Dependencies are those of LeftOut that Request.Dependencies would bring in.
+	Dependencies []diffreview.LeftOut
+	Git          bool
+	Write        []string // sentences
+	Reach        []string
+	As           []string // its accounts, and where each is held
+	Read         []string // host folders that go in read-only
+	Caches       []string // language caches of the account, each under a layer of the session's own
+	Use          []string
+	Warnings     []string // supplementary groups, sampled limits, and the like
+	Block        string   // the policy's text block
+	Err          string   // why a start would be refused
+	Unproven     bool     // that is for want of a proof only
+	Walls        walls.Standing
+	WallsErr     string // why the proof can't be told; then there is none
 	// Repository is the repository's own policy, nil when it has none. What of it
 	// waits for trust is not among the warnings.
 	Repository *RepositoryPolicy

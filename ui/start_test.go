@@ -159,6 +159,28 @@ func TestAShellRunsAnotherCommandWhenAskedTo(t *testing.T) {
 	d.See("no command: write the one to run")
 }
 
+func TestDependenciesAreOfferedAndBroughtIn(t *testing.T) {
+	d, b := atStart(t, nil)
+	d.See("i brings in node_modules/ 412 MiB")
+	d.Press("i")
+	same(t, calls(b, "Preview"), "Preview shell default with dependencies")
+	d.See("dependencies that git ignores go in (i leaves them out)")
+	d.NotSee("i brings in")
+	d.Press("ctrl+s")
+	same(t, calls(b, "Create"), `Create shell default "" [] with dependencies`)
+	d, b = atStart(t, nil)
+	d.Press("i", "i", "esc", "n", "ctrl+s")
+	same(t, calls(b, "Create"), `Create shell default "" []`)
+	d, b = atStart(t, nil)
+	d.Press("i", "esc", "n", "ctrl+s") // the page begins anew
+	same(t, calls(b, "Create"), `Create shell default "" []`)
+	d, _ = atStart(t, func(b *uitest.Backend) { b.Look.Dependencies = nil })
+	d.NotSee("i brings in")
+	d.Press("i", "m")
+	d.See("what stays out, and what is read", "read, and can't be changed", "~/.cargo/bin", "caches, read too", "~/.npm/_cacache")
+	d.NotSee("i leaves them out")
+}
+
 func TestACommandIsAskedForWhenThereIsNone(t *testing.T) {
 	d, b := atStart(t, nil)
 	d.Press("left", "ctrl+s")

@@ -258,6 +258,9 @@ func (r *Remote) Preview(context.Context, session.Request) (session.Preview, err
 	return session.Preview{Repo: r.summary().Repo, Err: notHere("the repository").Error()}, nil
 }
 
+// TrustPolicy says that there is no repository whose policy it could be.
+func (r *Remote) TrustPolicy(*session.RepositoryPolicy) error { return notHere("the repository") }
+
 // Create says that there is nothing to copy.
 func (r *Remote) Create(context.Context, session.Request, func(done, total int, bytes int64)) (string, error) {
 	return "", notHere("the repository")

@@ -34,12 +34,12 @@ func Choose(ctx context.Context, r *Repo, o Options) (*Selection, error) {
 	c := &chooser{
 		ctx: ctx, r: r, o: o,
 		sel:     &Selection{history: o.History, skipped: map[string]bool{}},
-		exclude: compile(o.Exclude), byPath: map[string]bool{},
+		exclude: compile(o.Exclude), depends: compile(dependencyFolders), byPath: map[string]bool{},
 	}
 	var own []string
 	for _, p := range o.Include {
 		if p == "auto" {
-			c.auto = compile(dependencyFolders)
+			c.auto = c.depends
 		} else {
 			own = append(own, p)
 		}
@@ -82,6 +82,7 @@ type chooser struct {
 	exclude *baseline.Ignore
 	include *baseline.Ignore
 	auto    *baseline.Ignore
+	depends *baseline.Ignore
 	byPath  map[string]bool // of files that are not tracked, against doubles
 	rules   bool            // attributes files were met
 	mu      sync.Mutex
@@ -193,7 +194,6 @@ func (c *chooser) repository() error {
 
 // ignored takes in what the policy includes of the ignored and names the rest.
 func (c *chooser) ignored(files, folders []string) error {
-	const why = "ignored by git"
 	for _, p := range files {
 		switch {
 		case c.include != nil && c.include.Path(p, false):
@@ -201,7 +201,7 @@ func (c *chooser) ignored(files, folders []string) error {
 		case c.auto != nil && c.auto.Path(p, false):
 			c.add(p, Depends, -1)
 		default:
-			c.leave(p, why, c.size(p))
+			c.leaveIgnored(p, p, false)
 		}
 	}
 	for _, p := range folders {
@@ -212,15 +212,27 @@ func (c *chooser) ignored(files, folders []string) error {
 		case c.auto != nil && c.auto.Path(p, true):
 			err = c.folder(p, Depends)
 		case c.include != nil:
-			err = c.partly(p, why)
+			err = c.partly(p, ignoredWhy)
 		default:
-			c.leave(p+"/", why, c.size(p))
+			c.leaveIgnored(p, p+"/", true)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+const ignoredWhy = "ignored by git"
+
+// leaveIgnored leaves out what git ignores; of dependencies it notes that they
+// can be brought in, where the policy includes nothing.
+func (c *chooser) leaveIgnored(p, name string, folder bool) {
+	size := c.size(p)
+	c.leave(name, ignoredWhy, size)
+	if c.include == nil && c.auto == nil && c.depends.Path(p, folder) {
+		c.sel.Dependencies = append(c.sel.Dependencies, diffreview.LeftOut{Path: name, Reason: ignoredWhy, Size: size})
+	}
 }
 
 // repoInside brings the files of a submodule or a nested repository as plain

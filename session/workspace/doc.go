@@ -99,14 +99,17 @@ type File struct {
 
 // Selection is what goes into a workspace and what stays out.
 type Selection struct {
-	Files     []File
-	LeftOut   []diffreview.LeftOut
-	Notes     []string // sentences that an engineer should read before the start
-	Bytes     int64    // of all files
-	Untracked int      // files
-	Dirty     int      // tracked files that differ from the index by their stat, or are gone
-	Gone      []string // tracked files that are not in the work tree
-	Repos     []string // submodules and nested repositories, whose files go in as plain ones
+	Files   []File
+	LeftOut []diffreview.LeftOut
+	// Dependencies are those of LeftOut that "auto" would include, where nothing is
+	// included.
+	Dependencies []diffreview.LeftOut
+	Notes        []string // sentences that an engineer should read before the start
+	Bytes        int64    // of all files
+	Untracked    int      // files
+	Dirty        int      // tracked files that differ from the index by their stat, or are gone
+	Gone         []string // tracked files that are not in the work tree
+	Repos        []string // submodules and nested repositories, whose files go in as plain ones
 
 	history   string
 	exclude   *baseline.Ignore

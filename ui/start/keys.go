@@ -63,7 +63,8 @@ func (m *Model) Keys() []kit.Binding {
 				return nil
 			}},
 			kit.Binding{Keys: []string{"t"}, Help: "trust the repository's policy?", Hint: 3, Off: len(m.waiting()) == 0, Do: m.askTrust},
-			kit.Binding{Keys: []string{"m"}, Help: "all that stays out", Off: !m.shown || len(m.preview.LeftOut) == 0, Do: m.showLeftOut},
+			kit.Binding{Keys: []string{"i"}, Help: m.depsHelp(), Hint: 8, Off: !m.shown || len(m.preview.Dependencies) == 0 && !m.deps, Do: m.toggleDeps},
+			kit.Binding{Keys: []string{"m"}, Help: "all that stays out or is read", Off: !m.shown || len(m.preview.LeftOut)+len(m.preview.Read) == 0, Do: m.showLeftOut},
 		)
 	}
 	for i := range rows {
@@ -151,15 +152,41 @@ func (m *Model) showPolicy() tea.Cmd {
 }
 
 func (m *Model) showLeftOut() tea.Cmd {
-	left := m.preview.LeftOut
-	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "stays out of the copy", Body: func(w int) []string {
-		out := make([]string, 0, len(left))
-		for _, l := range left {
+	p, st := m.preview, m.ctx.Styles
+	m.ctx.Tell(kit.Show{Dialog: &kit.Sheet{Head: "what stays out, and what is read", Body: func(w int) []string {
+		out := []string{st.Strong.Render("stays out of the copy")}
+		for _, l := range p.LeftOut {
 			out = append(out, leftOut(l, w)...)
 		}
+		if len(p.LeftOut) == 0 {
+			out = append(out, "  nothing")
+		}
+		list := func(head string, paths []string) {
+			if len(paths) > 0 {
+				out = append(out, "", st.Strong.Render(head))
+			}
+			for _, path := range paths {
+				out = append(out, kit.Hang("  ", kit.Safe(path), w)...)
+			}
+		}
+		list("read, and can't be changed", p.Read)
+		list("caches, read too; what changes there stays in the session", p.Caches)
 		return out
 	}}})
 	return nil
+}
+
+func (m *Model) depsHelp() string {
+	if m.deps {
+		return "leave dependencies out"
+	}
+	return "bring dependencies in"
+}
+
+// toggleDeps brings the folders of package managers in, or leaves them out again.
+func (m *Model) toggleDeps() tea.Cmd {
+	m.deps = !m.deps
+	return m.ask()
 }
 
 // click chooses what is under the pointer.

@@ -64,6 +64,7 @@ type Model struct {
 	name     kit.Input
 	command  kit.Input
 	shell    bool // a shell runs the command
+	deps     bool // what package managers filled is brought in
 	at       field
 
 	gen     int // of the newest preview asked for
@@ -102,7 +103,7 @@ func (m *Model) Enter(string) tea.Cmd {
 	if m.creating {
 		return nil
 	}
-	m.at = fieldAgent
+	m.at, m.deps = fieldAgent, false
 	m.name.Set("")
 	return tea.Batch(m.loadChoices(), m.ask())
 }
@@ -120,7 +121,7 @@ func (m *Model) Proof() kit.Proof {
 func (m *Model) request() session.Request {
 	r := session.Request{
 		Repo: m.repo, Policy: m.policies[m.policy], Agent: m.chosen().ID,
-		Name: strings.TrimSpace(m.name.String()), TTY: true, Size: m.size,
+		Name: strings.TrimSpace(m.name.String()), TTY: true, Size: m.size, Dependencies: m.deps,
 	}
 	if r.Agent == otherCommand.ID {
 		r.Command = m.argv()

@@ -134,8 +134,12 @@ func (m *Model) bar(w int) []string {
 	return append(out, fmt.Sprintf("   %s of %s files, %s", kit.Count(int(done)), kit.Count(int(total)), kit.Bytes(bytes)))
 }
 
+// proseWidth is how wide sentences are at most: longer lines are hard to read.
+const proseWidth = 130
+
 // meaning says what the session would be, in plain words.
 func (m *Model) meaning(w, h int) []string {
+	w = min(w, proseWidth)
 	st := m.ctx.Styles
 	if !m.shown {
 		out := []string{"   " + st.Muted.Render("reading the repository…")}
@@ -175,15 +179,24 @@ func (m *Model) meaning(w, h int) []string {
 	}
 	out = append(out, m.row("goes in", in, w)...)
 	out = append(out, m.row("stays out", stays(p.LeftOut, w), w)...)
+	switch {
+	case m.deps:
+		out = append(out, m.row("", "dependencies that git ignores go in (i leaves them out)", w)...)
+	case len(p.Dependencies) > 0:
+		out = append(out, m.row("", "i brings in "+dependencies(p.Dependencies), w)...)
+	}
 	out = append(out, "   It will be able to")
 	out = append(out, m.rows("write", p.Write, w)...)
 	out = append(out, m.rows("reach", p.Reach, w)...)
 	out = append(out, m.rows("as", p.As, w)...)
 	out = append(out, m.rows("use", p.Use, w)...)
-	if len(p.Warnings) > 0 {
-		out = append(out, "   "+st.Warn.Render("! Know this"))
-		for _, s := range p.Warnings {
-			out = append(out, m.row("", s, w)...)
+	out = append(out, m.some("read", p.Read, "", w)...)
+	out = append(out, m.some("caches", p.Caches, "; what it changes there stays in the session", w)...)
+	lead := "   " + st.Warn.Render("! Know this") + "  "
+	for _, s := range p.Warnings {
+		for _, l := range kit.Wrap(kit.Safe(s), max(10, w-18)) {
+			out = append(out, lead+l)
+			lead = strings.Repeat(" ", 16)
 		}
 	}
 	out = append(out, m.walls(w)...)
@@ -215,6 +228,41 @@ func (m *Model) row(head, text string, w int) []string {
 		out = append(out, "     "+m.ctx.Styles.Muted.Render(kit.Fit(head, 11))+l)
 	}
 	return out
+}
+
+// some is a row of paths in at most two lines, with what is to be said of all.
+func (m *Model) some(head string, paths []string, tail string, w int) []string {
+	if len(paths) == 0 {
+		return nil
+	}
+	n := len(paths)
+	text := func() string {
+		s := strings.Join(paths[:n], "  ")
+		if rest := len(paths) - n; rest > 0 {
+			s += fmt.Sprintf("  %s more (m)", kit.Count(rest))
+		}
+		return s + tail
+	}
+	for n > 1 && len(m.row(head, text(), w)) > 2 {
+		n--
+	}
+	return m.row(head, text(), w)
+}
+
+// dependencies names folders with their sizes.
+func dependencies(left []diffreview.LeftOut) string {
+	var out []string
+	for _, l := range left[:min(len(left), 4)] {
+		s := l.Path
+		if l.Size > 0 {
+			s += " " + kit.Bytes(l.Size)
+		}
+		out = append(out, s)
+	}
+	if n := len(left) - len(out); n > 0 {
+		out = append(out, kit.Count(n)+" more")
+	}
+	return strings.Join(out, ", ")
 }
 
 func (m *Model) rows(head string, texts []string, w int) []string {

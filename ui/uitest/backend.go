@@ -212,9 +212,16 @@ func (b *Backend) Frame(ctx context.Context, id string, since uint64, offset int
 	}
 }
 
+func deps(r session.Request) string {
+	if r.Dependencies {
+		return " with dependencies"
+	}
+	return ""
+}
+
 // Preview gives what was set.
 func (b *Backend) Preview(ctx context.Context, r session.Request) (session.Preview, error) {
-	err := b.enter(ctx, "Preview", r.Agent+" "+r.Policy, true)
+	err := b.enter(ctx, "Preview", r.Agent+" "+r.Policy+deps(r), true)
 	defer b.mu.Unlock()
 	return b.Look, err
 }
@@ -237,7 +244,7 @@ func (b *Backend) TrustPolicy(r *session.RepositoryPolicy) error {
 // Create makes a running session with a screen.
 func (b *Backend) Create(ctx context.Context, r session.Request, progress func(done, total int, bytes int64)) (string, error) {
 	progress(40, 100, 4<<20)
-	err := b.enter(ctx, "Create", fmt.Sprintf("%s %s %q %q", r.Agent, r.Policy, r.Name, r.Command), true)
+	err := b.enter(ctx, "Create", fmt.Sprintf("%s %s %q %q", r.Agent, r.Policy, r.Name, r.Command)+deps(r), true)
 	defer b.mu.Unlock()
 	if err != nil {
 		return "", err

@@ -24,7 +24,7 @@ func (m *Model) detailLines(l line, w, h int) []string {
 		m.inside = false // a run has begun it anew
 	}
 	if len(list) == 0 {
-		return out[:min(len(out), h)]
+		return cutTo(out, w, h)
 	}
 	var full []string
 	m.attempts.Move(0, len(list))
@@ -42,7 +42,7 @@ func (m *Model) detailLines(l line, w, h int) []string {
 		n = min(len(list), h-len(out))
 	}
 	if n < 1 {
-		return out[:min(len(out), h)]
+		return cutTo(out, w, h)
 	}
 	m.page = n
 	from, to := m.attempts.Window(len(list), n)
@@ -53,7 +53,17 @@ func (m *Model) detailLines(l line, w, h int) []string {
 		out = append(out, "")
 		out = append(out, full...)
 	}
-	return out[:min(len(out), h)]
+	return cutTo(out, w, h)
+}
+
+// cutTo leaves h lines, of which the last says when there are more.
+func cutTo(lines []string, w, h int) []string {
+	if len(lines) <= h {
+		return lines
+	}
+	lines = lines[:h:h]
+	lines[h-1] = kit.Cut(lines[h-1]+" …", w)
+	return lines
 }
 
 // aboutTest says what the test is, or what it means that it did not hold.

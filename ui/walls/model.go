@@ -63,7 +63,8 @@ type Model struct {
 	inside   bool     // the keys move among the attempts
 	listY    int      // where the first test was drawn, for the mouse
 	listN    int
-	page     int // how many attempts were drawn
+	counted  bool // a test in the list has counts
+	page     int  // how many attempts were drawn
 
 	saving bool
 	path   kit.Input

@@ -77,6 +77,7 @@ func (m *Model) column(w, h int) ([]string, *tea.Cursor) {
 	m.list.Move(0, len(all))
 	from, to := m.list.Window(len(all), n)
 	m.listY, m.listN = len(out), to-from
+	m.counted = slices.ContainsFunc(all, func(l line) bool { return l.counts() != "" })
 	for i := from; i < to; i++ {
 		first := i == from || all[i].test.Wall != all[i-1].test.Wall
 		out = append(out, m.row(all[i], first, i == m.list.At, w))
@@ -201,7 +202,10 @@ func (m *Model) row(l line, first, at bool, w int) string {
 	const name = 31
 	before := kit.Fit(wall, 5) + kit.Right(fmt.Sprint(l.test.Number), 2) + " " + kit.Fit(l.test.Name, name)
 	verdict := kit.Fit(text, 10)
-	after := kit.Fit(kit.Right(l.counts(), 7), 9) + kit.Safe(l.evidence())
+	after := " " + kit.Safe(l.evidence())
+	if m.counted {
+		after = kit.Fit(kit.Right(l.counts(), 7), 9) + kit.Safe(l.evidence())
+	}
 	if at {
 		lead := " ▸ "
 		if m.inside {
