@@ -23,6 +23,12 @@ var agentRules = []Rule{
 		},
 	},
 	{
+		Name: "agent-addressed", Severity: warn, InTests: note,
+		Why:  "an agent that reads this is told to do something, or to mind its own instructions no longer",
+		Line: `(?i)\b(ignore|disregard|forget|override)\s+(all\s+|any\s+|the\s+|your\s+|of\s+)*(previous|prior|above|earlier|preceding|system|existing)\s+(\w+\s+)?(instructions?|prompts?|directives|guidelines)\b|\b(AI|LLM|coding|autonomous)[ -](agents?|assistants?|models?)\b.*\b(must|shall|always|please|are\s+(required|expected|instructed)\s+to|(have|need)\s+to|do\s+not|don't|first)\b.*\b(run|execute|approve|install|curl|disable|skip|delete|send|upload|commit|push|mention|tell|report)\b|<!--.*\b(claude|copilot|cursor|gemini|codex|chatgpt|assistants?|agents?)\b.*\b(run|execute|ignore|must|do not|don't|always)\b`,
+		Has:  []string{"ignore", "disregard", "forget", "override", "agent", "assistant", "model", "<!--"},
+	},
+	{
 		Name: "agent-approval", Severity: warn, Code: true,
 		Why:  "running this lets an agent act without asking",
 		Line: `--dangerously-skip-permissions|--dangerously-bypass-approvals|--yolo\b|--allow-all-tools|--trust-all-tools|"(autoAccept|autoApprove|alwaysAllow|bypassPermissions|enableAllProjectMcpServers)"|chat\.tools\.(global\.)?autoApprove|permissionMode.{0,8}bypass|approval_policy\s*=\s*"never"|sandbox_mode\s*=\s*"danger`,

@@ -61,13 +61,21 @@ func (s *subject) jsonKeys(acts func(key string) bool, quiet *set) []hit {
 				}
 			}
 		case k == "scripts":
-			old := stringMap(before[k])
-			for name, cmd := range stringMap(v) {
-				if cmd != old[name] {
+			old, now := stringMap(before[k]), stringMap(v)
+			moved := map[string]bool{} // commands whose script has another name now
+			for name, cmd := range old {
+				if _, stays := now[name]; !stays {
+					moved[cmd] = true
+				}
+			}
+			for name, cmd := range now {
+				if cmd != old[name] && moved[cmd] && old[name] == "" && !runsUnasked(name) {
+					hits = append(hits, hit{line: s.lineWith(`"` + name + `"`), severity: note, why: "a script has another name"})
+				} else if cmd != old[name] {
 					hits = append(hits, hit{line: s.lineWith(`"` + name + `"`), why: fmt.Sprintf("the package manager runs this: %s", scriptTime(name))})
 				}
 			}
-			if len(stringMap(v)) == 0 && !sameJSON(v, []byte("{}")) {
+			if len(now) == 0 && !sameJSON(v, []byte("{}")) {
 				hits = append(hits, hit{line: s.lineWith(`"scripts"`)})
 			}
 		case quiet.has(k) && !(k == "extra" && bytes.Contains(v, []byte("hook"))):
@@ -93,6 +101,15 @@ func scriptTime(name string) string {
 		return "at test"
 	}
 	return "when the script, or the one that it belongs to, is called"
+}
+
+// runsUnasked says whether a package manager runs a script for its name.
+func runsUnasked(name string) bool {
+	switch name {
+	case "install", "uninstall", "prepare", "prepublish", "prepublishOnly", "prepack", "publish", "dependencies", "version", "test", "start", "stop", "restart", "shrinkwrap", "uninstall-cmd":
+		return true
+	}
+	return strings.HasPrefix(name, "pre") || strings.HasPrefix(name, "post")
 }
 
 func sameJSON(a, b []byte) bool {

@@ -61,13 +61,13 @@ var selfRules = []Rule{
 		Name: "tool-start", Severity: danger,
 		Why: "a tool runs this file when it starts in this folder or from this home",
 		Paths: []string{
-			".rprofile", "rprofile.site", ".renviron", ".first.r", ".gdbinit", "gdbinit", ".lldbinit", ".lldbinit-*", ".radare2rc", ".pdbrc", ".pdbrc.py", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".irbrc", ".pryrc", ".iex.exs", ".ghci", ".ocamlinit", ".utoprc", ".sbclrc", ".guile", ".octaverc", ".sqliterc", ".psqlrc", ".myclirc", ".julia/**", ".startup.jl", ".lesskey", ".lessfilter", ".perldb", ".node_repl_rc", ".jshellrc", ".scala-repl", ".predef.sc", ".clojure/**", ".lein/**", ".ipython/**", ".jupyter/**", ".bpython/**", ".ptpython/**", ".gdbinit.*", "gdbinit.*", ".gdbearlyinit", "gdb/auto-load/**", "*-gdb.py", "*-gdb.gdb", "*-gdb.scm", ".psqlrc-*", ".pythonstartup.*", ".irbrc.*", ".pry.rb", ".iex.*.exs", ".erlang", ".ammonite/**", ".utop/**", "jupyter_*config.py", "ipython_config.py", ".sage/**", ".matplotlib/**", ".iterm2/**",
+			".rprofile", "rprofile.site", ".renviron", ".first.r", ".gdbinit", "gdbinit", ".lldbinit", ".lldbinit-*", ".radare2rc", ".pdbrc", ".pdbrc.py", ".pythonrc", ".pythonrc.py", ".pythonstartup", ".irbrc", ".pryrc", ".iex.exs", ".ghci", ".ocamlinit", ".utoprc", ".sbclrc", ".guile", ".octaverc", ".sqliterc", ".psqlrc", ".myclirc", ".julia/**", ".startup.jl", ".lesskey", ".lessfilter", ".perldb", ".node_repl_rc", ".jshellrc", ".scala-repl", ".predef.sc", ".clojure/**", ".lein/**", ".ipython/**", ".jupyter/**", ".bpython/**", ".ptpython/**", ".gdbinit.*", "gdbinit.*", ".gdbearlyinit", "gdb/auto-load/**", "*-gdb.py", "*-gdb.gdb", "*-gdb.scm", ".psqlrc-*", ".pythonstartup.*", ".irbrc.*", ".pry.rb", ".iex.*.exs", ".erlang", ".ammonite/**", ".utop/**", "jupyter_*config.py", "ipython_config.py", ".sage/**", ".matplotlib/**", ".iterm2/**", ".hgrc", "hgrc", ".hg/**", ".sl/**", ".jj/**", ".jjconfig.toml", "_darcs/**", ".pijul/**", ".pijul.toml",
 		},
 	},
 	{
 		Name: "tool-settings", Severity: warn,
 		Why:   "a terminal tool reads this file and may run what it names",
-		Paths: []string{".inputrc", ".editrc", ".tmux.conf", "tmux.conf", ".screenrc", ".wgetrc", ".curlrc", ".dircolors", ".lessrc", ".ackrc", ".ripgreprc", ".fdrc", ".tigrc", ".hgrc", "hgrc", ".hg/**", ".bzr/**", ".svn/**", ".jj/**", ".jjconfig.toml", ".mailrc", ".muttrc", ".msmtprc", ".fetchmailrc", ".procmailrc", ".forward", ".plan", ".starship.toml", "starship.toml", ".zellij.kdl", ".kitty.conf", "kitty.conf", "alacritty.toml", "wezterm.lua", ".wezterm.lua", ".hushlogin", ".lftprc", ".telnetrc", ".selected_editor", ".tmuxinator.yml", ".tmuxp.*", ".config/lazygit/**", ".config/tmux/**", ".tmate.conf", ".nanorc", ".sdkmanrc", ".byobu/**", "treefmt.toml", ".treefmt.toml", "dprint.json", "dprint.jsonc", ".dprint.json", ".config/**", ".mailcap", "mailcap", ".lesspipe"},
+		Paths: []string{".inputrc", ".editrc", ".tmux.conf", "tmux.conf", ".screenrc", ".wgetrc", ".curlrc", ".dircolors", ".lessrc", ".ackrc", ".ripgreprc", ".fdrc", ".tigrc", ".bzr/**", ".svn/**", ".mailrc", ".muttrc", ".msmtprc", ".fetchmailrc", ".procmailrc", ".forward", ".plan", ".starship.toml", "starship.toml", ".zellij.kdl", ".kitty.conf", "kitty.conf", "alacritty.toml", "wezterm.lua", ".wezterm.lua", ".hushlogin", ".lftprc", ".telnetrc", ".selected_editor", ".tmuxinator.yml", ".tmuxp.*", ".config/lazygit/**", ".config/tmux/**", ".tmate.conf", ".nanorc", ".sdkmanrc", ".byobu/**", "treefmt.toml", ".treefmt.toml", "dprint.json", "dprint.jsonc", ".dprint.json", ".config/**", ".mailcap", "mailcap", ".lesspipe"},
 	},
 	{
 		Name: "environment-file", Severity: warn,
@@ -132,7 +132,14 @@ var selfRules = []Rule{
 	{
 		Name: "system-rights", Severity: warn,
 		Why:   "installed, this file gives an account or a program more rights on the system",
-		Paths: []string{"sudoers", "sudoers.d/**", "doas.conf", "pam.d/**", "polkit-1/**", "*.policy.d/**", "ld.so.preload", "ld.so.conf", "ld.so.conf.d/**", "etc/passwd", "etc/shadow", "etc/group", "etc/hosts", "etc/resolv.conf", "etc/nsswitch.conf", "apparmor.d/**", "selinux/**", "*.te", "seccomp*.json", "security/limits.d/**", "etc/shells", "etc/subuid", "etc/subgid", "*.pkla", "capability.conf", "etc/fstab", "etc/security/**", "securetty"},
+		Paths: []string{"sudoers", "sudoers.d/**", "doas.conf", "pam.d/**", "polkit-1/**", "*.policy.d/**", "ld.so.preload", "ld.so.conf", "ld.so.conf.d/**", "etc/passwd", "etc/shadow", "etc/group", "etc/hosts", "etc/resolv.conf", "etc/nsswitch.conf", "apparmor.d/**", "selinux/**", "*.te", "seccomp*.json", "security/limits.d/**", "etc/shells", "etc/subuid", "etc/subgid", "*.pkla", "capability.conf", "*.sudoers", "*.pam", "etc/fstab", "etc/security/**", "securetty"},
+	},
+	{
+		Name: "system-rules", Severity: warn,
+		Why:   "installed, these rules of the system start a program as root, or let an account do more than before",
+		Paths: []string{"*.rules", "*.policy", "*.conf", "*.conf.in", "*.rules.in", "*.policy.in"},
+		Line:  `\bpolkit\.\w+|<allow_(active|any|inactive)>|\bRUN(\{\w+\})?\s*\+?=|\bIMPORT\{program\}|\bPROGRAM\s*==?|<busconfig|<allow\s+(send|own|eavesdrop|receive)\w*=|\bpam_\w+\.so\b|\bSUBSYSTEM\b.*==`,
+		Has:   []string{"polkit.", "<allow", "RUN", "IMPORT{", "PROGRAM", "<busconfig", "pam_", "SUBSYSTEM"},
 	},
 	{
 		Name: "rights-given-away", Severity: warn, Code: true,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -299,10 +300,15 @@ func (s *subject) onlyComments(start string) bool {
 	if s.f.Binary || s.f.Status != diffreview.Modified || len(s.f.Hunks) == 0 || s.f.Old.Exec != s.f.New.Exec {
 		return false
 	}
-	plain := func(lines []line) bool {
+	explained := map[string]int{} // what stands before the explanation of a target
+	plain := func(lines []line, n int) bool {
 		for _, l := range lines {
 			t := bytes.TrimSpace(l.text)
 			if len(t) == 0 {
+				continue
+			}
+			if at := targetHelp().FindIndex(l.text); start == "#" && at != nil && !bytes.HasSuffix(t, []byte("\\")) {
+				explained[string(bytes.TrimSpace(l.text[:at[1]]))] += n
 				continue
 			}
 			rest, ok := bytes.CutPrefix(t, []byte(start))
@@ -312,8 +318,20 @@ func (s *subject) onlyComments(start string) bool {
 		}
 		return true
 	}
-	return plain(s.added) && plain(s.removed)
+	if !plain(s.added, 1) || !plain(s.removed, -1) {
+		return false
+	}
+	for _, n := range explained {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
+
+// targetHelp is a target of a makefile up to the comment that explains it, which a
+// help target prints.
+var targetHelp = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^[\\w.%/-]+( [\\w.%/-]+)*:[^=#\"'`$]*\\s##") })
 
 // content gives a side's bytes, or nil when there are none or they are too large.
 func (s *subject) content(e diffreview.Entry) []byte {
