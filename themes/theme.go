@@ -146,6 +146,24 @@ func Variant(name string, darkBackground bool) string {
 	return name
 }
 
+// Order lists the themes as a key goes through them, from the one that Pick names:
+// first those that are made for the terminal's background, as far as that is known.
+func Order(darkBackground bool) []string {
+	fit, other := []string{Pick(darkBackground, false)}, []string{}
+	for _, name := range Names() {
+		t, err := Load(name)
+		if name == fit[0] {
+			continue
+		}
+		if err == nil && t.Background != "" && t.Dark != darkBackground {
+			other = append(other, name)
+			continue
+		}
+		fit = append(fit, name)
+	}
+	return append(fit, other...)
+}
+
 // fill sets the tokens from the texts of a file; none may be missing or
 // unknown.
 func fill(tokens []token, texts map[string]string) error {

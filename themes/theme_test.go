@@ -213,6 +213,19 @@ func TestPickAndVariant(t *testing.T) {
 	}
 }
 
+// What can't be read on the terminal's background comes last, but it comes: the
+// background may have been told wrong.
+func TestOrderBeginsWithWhatCanBeRead(t *testing.T) {
+	for dark, want := range map[bool]string{
+		true:  "dark colourblind contrast mono colourblind-light contrast-light light",
+		false: "light colourblind-light contrast-light mono colourblind contrast dark",
+	} {
+		if got := strings.Join(Order(dark), " "); got != want {
+			t.Errorf("dark %t: got %s, want %s", dark, got, want)
+		}
+	}
+}
+
 // contrast is the ratio of WCAG 2: 1 is none, 21 is black on white.
 func contrast(a, b Colour) float64 {
 	x, y := luminance(a), luminance(b)

@@ -93,6 +93,20 @@ func TestMonoHasNoColoursInTheDiff(t *testing.T) {
 	}
 }
 
+// T goes through what can be read on this background first, and says what can't.
+func TestThemesOfThisBackgroundComeFirst(t *testing.T) {
+	d, _ := inSource(t, "dark", nil)
+	for _, want := range []string{"theme colourblind", "theme contrast", "theme mono"} {
+		d.Press("T")
+		d.See(want)
+		d.NotSee("other background")
+	}
+	d.Press("T")
+	d.See("theme colourblind-light: made for the other background; T goes on")
+	d.Press("T", "T", "T")
+	d.See("theme dark")
+}
+
 // A text that can't be read is plain, and nobody is told: the diff says all that
 // it would.
 func TestTextsThatCantBeReadArePlain(t *testing.T) {

@@ -164,7 +164,7 @@ func TestDependenciesAreOfferedAndBroughtIn(t *testing.T) {
 	d.See("i brings in node_modules/ 412 MiB")
 	d.Press("i")
 	same(t, calls(b, "Preview"), "Preview shell default with dependencies")
-	d.See("dependencies that git ignores go in (i leaves them out)")
+	d.See("i leaves out again what of dependencies git ignores; it goes in")
 	d.NotSee("i brings in")
 	d.Press("ctrl+s")
 	same(t, calls(b, "Create"), `Create shell default "" [] with dependencies`)
@@ -178,7 +178,7 @@ func TestDependenciesAreOfferedAndBroughtIn(t *testing.T) {
 	d.NotSee("i brings in")
 	d.Press("i", "m")
 	d.See("what stays out, and what is read", "read, and can't be changed", "~/.cargo/bin", "caches, read too", "~/.npm/_cacache")
-	d.NotSee("i leaves them out")
+	d.NotSee("i leaves out")
 }
 
 func TestACommandIsAskedForWhenThereIsNone(t *testing.T) {

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"fmt"
 	"slices"
 
 	tea "charm.land/bubbletea/v2"
@@ -37,10 +36,14 @@ func (a *App) nextTheme() tea.Cmd {
 		a.ctx.Say("no colour was asked for (NO_COLOR): the theme stays mono")
 		return nil
 	}
-	names := themes.Names()
+	names := themes.Order(a.dark)
 	at := slices.Index(names, a.styles.Theme)
 	a.opt.Theme = names[(at+1)%len(names)]
 	a.restyle()
-	a.ctx.Say(fmt.Sprintf("theme %s", a.styles.Theme))
+	text := "theme " + a.styles.Theme
+	if t, err := themes.Load(a.styles.Theme); err == nil && t.Background != "" && t.Dark != a.dark {
+		text += ": made for the other background; T goes on"
+	}
+	a.ctx.Say(text)
 	return nil
 }

@@ -106,7 +106,7 @@ func entriesText(n int) string {
 }
 
 func (m *Model) header(w int) string {
-	b, a := columnsFor(w).join(w, "TIME", "METHOD", "DESTINATION", "PATH", "ACCOUNT", "RULE / REASON", "BYTES")
+	b, a := columnsFor(w).join(w-1, "TIME", "METHOD", "DESTINATION", "PATH", "ACCOUNT", "RULE / REASON", "BYTES")
 	return m.ctx.Styles.Muted.Render(kit.Keep("   "+b+" "+a, w))
 }
 
@@ -136,7 +136,7 @@ func (m *Model) list(w, room int) []string {
 
 func (m *Model) row(a session.Attempt, w int, at bool) string {
 	st := m.ctx.Styles
-	before, after := columnsFor(w).join(w, m.when(a).Format("15:04:05"), kit.Safe(a.Method), kit.Safe(session.Destination(a)),
+	before, after := columnsFor(w).join(w-1, m.when(a).Format("15:04:05"), kit.Safe(a.Method), kit.Safe(session.Destination(a)),
 		kit.Safe(a.Path), kit.Safe(a.Account), kit.Safe(why(a)), bytesOf(a))
 	if at {
 		return st.Selection.Render(kit.Fit(kit.Keep(" ▸ "+before+mark(a)+after, w), w))
@@ -157,11 +157,11 @@ func (m *Model) below(groups []session.Refusal, h int) int {
 }
 
 func (m *Model) groupHead(w int) string {
-	text := "── refused, grouped "
+	text := "refused, grouped"
 	if m.traffic.Beyond > 0 {
-		text += fmt.Sprintf("── %s of other destinations not among them ", kit.Count(m.traffic.Beyond))
+		text += fmt.Sprintf("; %s of other destinations not among them", kit.Count(m.traffic.Beyond))
 	}
-	return m.ctx.Styles.Border.Render(kit.Fit(text+strings.Repeat("─", max(0, w-kit.Width(text))), w))
+	return kit.Rule(m.ctx.Styles, text, w)
 }
 
 func (m *Model) groupLines(groups []session.Refusal, w, room int) []string {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"fumehood/ui/style"
 )
 
 // Width is how many cells s takes.
@@ -89,6 +91,13 @@ func Hang(lead, text string, w int) []string {
 		out[i] = lead + out[i]
 	}
 	return out
+}
+
+// Rule is a line across w cells with a heading in it, which can be read where
+// the line itself is meant to be faint.
+func Rule(st *style.Styles, heading string, w int) string {
+	text := Cut(" "+heading+" ", max(0, w-2))
+	return st.Border.Render("──") + st.Muted.Render(text) + st.Border.Render(strings.Repeat("─", max(0, w-2-Width(text))))
 }
 
 // WrapLines wraps each line of a text, the rest of one as far to the right as

@@ -216,8 +216,7 @@ func (m *Model) filterCursor(w, h int) *tea.Cursor {
 
 func (m *Model) lookLines(w, h int) []string {
 	s, _ := m.Current()
-	head := " " + kit.Safe(s.Name) + ", its terminal now "
-	out := []string{m.ctx.Styles.Border.Render(kit.Fit("──"+head+strings.Repeat("─", max(0, w-2-kit.Width(head))), w))}
+	out := []string{kit.Rule(m.ctx.Styles, kit.Safe(s.Name)+", its terminal now", w)}
 	f := m.lookFrame
 	if f.Gen == 0 && len(f.Lines) == 0 {
 		return append(out, m.ctx.Styles.Muted.Render("   asking for its screen…"))

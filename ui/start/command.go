@@ -27,7 +27,7 @@ func (m *Model) toggleShell() tea.Cmd {
 // would mean nothing without one.
 func (m *Model) shellLine(w int) string {
 	st := m.ctx.Styles
-	pad := strings.Repeat(" ", labelWidth+1)
+	pad := strings.Repeat(" ", labelWidth+2)
 	key := "   " + st.Key.Render("ctrl+x") + " "
 	mark := forShells(m.command.String())
 	switch {

@@ -109,16 +109,16 @@ func (m *Model) text(name string, in *kit.Input, f field, y, w int, empty string
 	n := max(2, min(w-labelWidth-2, 60))
 	m.spots = append(m.spots, spot{labelWidth, y, n, f, -1})
 	if in.String() == "" && m.at != f {
-		return m.label(name, f) + " " + st.Muted.Render(kit.Cut(empty, n)), -1
+		return m.label(name, f) + "  " + st.Muted.Render(kit.Cut(empty, n)), -1
 	}
 	s, x := in.View(style.Style{}, n)
 	if m.at != f {
-		return m.label(name, f) + " " + s, -1
+		return m.label(name, f) + "  " + s, -1
 	}
 	if in.String() == "" {
 		s = st.Muted.Render(kit.Cut(empty, n))
 	}
-	return m.label(name, f) + " " + s, labelWidth + 1 + x
+	return m.label(name, f) + "  " + s, labelWidth + 2 + x
 }
 
 // bar shows how far the copy is.
@@ -181,9 +181,9 @@ func (m *Model) meaning(w, h int) []string {
 	out = append(out, m.row("stays out", stays(p.LeftOut, w), w)...)
 	switch {
 	case m.deps:
-		out = append(out, m.row("", "dependencies that git ignores go in (i leaves them out)", w)...)
+		out = append(out, m.keyRow("i", "leaves out again what of dependencies git ignores; it goes in", w))
 	case len(p.Dependencies) > 0:
-		out = append(out, m.row("", "i brings in "+dependencies(p.Dependencies), w)...)
+		out = append(out, m.keyRow("i", "brings in "+dependencies(p.Dependencies), w))
 	}
 	out = append(out, "   It will be able to")
 	out = append(out, m.rows("write", p.Write, w)...)
@@ -228,6 +228,11 @@ func (m *Model) row(head, text string, w int) []string {
 		out = append(out, "     "+m.ctx.Styles.Muted.Render(kit.Fit(head, 11))+l)
 	}
 	return out
+}
+
+// keyRow says below a row what a key would do about it.
+func (m *Model) keyRow(key, does string, w int) string {
+	return strings.Repeat(" ", 16) + m.ctx.Styles.Key.Render(key) + " " + kit.Cut(kit.Safe(does), max(1, w-19))
 }
 
 // some is a row of paths in at most two lines, with what is to be said of all.
