@@ -68,8 +68,12 @@ const endingFor = time.Minute
 // end breaks the connection off: what can be asked twice is asked again, until
 // it is gone.
 func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) {
+	return askBy(ctx, d, q, askOnce)
+}
+
+func askBy(ctx context.Context, d store.Dir, q wire.Request, once asker) (*wire.Reply, error) {
 	for deadline := time.Now().Add(endingFor); ; {
-		r, err := askOnce(ctx, d, q)
+		r, err := once(ctx, d, q)
 		if !broken(err) || ctx.Err() != nil || time.Now().After(deadline) {
 			return r, err
 		}
@@ -84,6 +88,8 @@ func ask(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error) 
 	}
 }
 
+type asker func(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, error)
+
 // broken tells a connection that the other end broke off.
 func broken(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
@@ -97,14 +103,30 @@ func askOnce(ctx context.Context, d store.Dir, q wire.Request) (*wire.Reply, err
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	q.Protocol = wire.Protocol
-	if err := c.WriteJSON(wire.KindRequest, q); err != nil {
+	if err := request(c, q); err != nil {
 		return nil, gone(ctx, d, err)
 	}
 	return readReply(ctx, d, c)
 }
 
+func request(c *wire.Conn, q wire.Request) error {
+	q.Protocol = wire.Protocol
+	return c.WriteJSON(wire.KindRequest, q)
+}
+
 func readReply(ctx context.Context, d store.Dir, c *wire.Conn) (*wire.Reply, error) {
+	r, err := takeReply(ctx, d, c)
+	if err != nil {
+		return nil, err
+	}
+	if r.Error != "" {
+		return nil, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// takeReply gives an answer as it is, one that says no among them.
+func takeReply(ctx context.Context, d store.Dir, c *wire.Conn) (*wire.Reply, error) {
 	k, b, err := c.Read()
 	if err != nil {
 		return nil, gone(ctx, d, err)
@@ -118,9 +140,6 @@ func readReply(ctx context.Context, d store.Dir, c *wire.Conn) (*wire.Reply, err
 	var r wire.Reply
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("the supervisor's answer: %w", err)
-	}
-	if r.Error != "" {
-		return nil, errors.New(r.Error)
 	}
 	return &r, nil
 }
@@ -190,8 +209,7 @@ func follow(ctx context.Context, d store.Dir, q wire.Request, st Streams) (*wire
 	defer c.Close()
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
 	defer stop()
-	q.Protocol = wire.Protocol
-	if err := c.WriteJSON(wire.KindRequest, q); err != nil {
+	if err := request(c, q); err != nil {
 		return nil, gone(ctx, d, err)
 	}
 	rep, err := readReply(ctx, d, c)

@@ -28,6 +28,7 @@ type Host struct {
 
 	proofs  proofCache
 	traffic trafficCache
+	conns   kept
 }
 
 // NewHost reads the account's folders. A missing HOME is looked up in the

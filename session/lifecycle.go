@@ -238,7 +238,7 @@ func writePrivate(path string, b []byte) error { return atomicfile.Write(path, b
 // Frame gives the newest picture of a session's terminal: of a live one once it
 // is newer than since, or after some ten seconds; of an ended one its last.
 func (h *Host) Frame(ctx context.Context, d store.Dir, since uint64, offset int) (Frame, error) {
-	r, err := ask(ctx, d, wire.Request{Op: wire.OpFrame, Since: since, Offset: offset})
+	r, err := askBy(ctx, d, wire.Request{Op: wire.OpFrame, Since: since, Offset: offset}, h.conns.ask)
 	if errors.Is(err, ErrNotLive) {
 		return lastFrame(d, offset)
 	}
@@ -280,6 +280,6 @@ func (h *Host) Input(ctx context.Context, d store.Dir, keys []Key, paste string,
 	default:
 		q = wire.Request{Op: wire.OpKeys, Keys: keys}
 	}
-	_, err := ask(ctx, d, q)
+	_, err := askBy(ctx, d, q, h.conns.ask)
 	return err
 }

@@ -22,8 +22,16 @@ type program struct {
 // Init begins the App.
 func (p *program) Init() tea.Cmd { return p.guard(p.app.Init()) }
 
-// View is empty: the library draws nothing.
-func (p *program) View() tea.View { return tea.View{} }
+// View has the App drawn. What it gives is empty: the library draws nothing. It
+// is asked once what Update wants done is under way: a key is on its way into a
+// session before the screen is looked at.
+func (p *program) View() tea.View {
+	ok := false
+	defer p.unless(&ok)
+	p.scr.Show(p.app.View())
+	ok = true
+	return tea.View{}
+}
 
 // Update gives what happened to the terminal to the screen, and all else to the
 // App.
@@ -32,13 +40,14 @@ func (p *program) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	defer p.unless(&ok)
 	cmd := p.terminal(msg)
 	_, more := p.app.Update(msg)
-	p.scr.Show(p.app.View())
 	ok = true
 	return p, p.guard(tea.Batch(cmd, more))
 }
 
 func (p *program) terminal(msg tea.Msg) tea.Cmd {
 	switch msg := msg.(type) {
+	case tea.KeyPressMsg:
+		p.scr.Typed()
 	case tea.WindowSizeMsg:
 		p.scr.Resize(msg.Width, msg.Height)
 	case tea.ColorProfileMsg:

@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -61,11 +64,51 @@ func (s *supervisor) serve(l *net.UnixListener) {
 	}
 }
 
+// idlers are the connections on which nothing is under way, which clients keep for
+// their next request.
+type idlers struct {
+	mu    sync.Mutex
+	over  bool
+	conns map[*wire.Conn]bool
+}
+
+// add says whether another request may come.
+func (i *idlers) add(c *wire.Conn) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.conns == nil {
+		i.conns = map[*wire.Conn]bool{}
+	}
+	i.conns[c] = true
+	return !i.over
+}
+
+func (i *idlers) remove(c *wire.Conn) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.conns, c)
+}
+
+// end closes them, and has no other request wait.
+func (i *idlers) end() {
+	i.mu.Lock()
+	i.over = true
+	all := slices.Collect(maps.Keys(i.conns))
+	i.mu.Unlock()
+	for _, c := range all {
+		_ = c.Close() // nothing was asked
+	}
+}
+
 // converse answers requests until the client goes or the connection becomes a
 // command's terminal or streams.
 func (s *supervisor) converse(c *wire.Conn) error {
 	for {
+		if !s.idle.add(c) {
+			return nil
+		}
 		k, b, err := c.Read()
+		s.idle.remove(c)
 		if err != nil {
 			return nil //nolint:nilerr // it has gone, and that is no fault
 		}

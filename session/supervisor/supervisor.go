@@ -84,6 +84,7 @@ type supervisor struct {
 	paused   time.Duration  // how long everything stood still for snapshots
 	peak     wire.Used      // largest samples
 	conns    sync.WaitGroup // served connections
+	idle     idlers         // those of them that wait for a request
 	lastWarn map[string]bool
 	marked   *mark // at the newest live snapshot of this run
 	execs    int   // commands started beside the session's own
@@ -391,6 +392,7 @@ func (s *supervisor) finish(m *sampler) {
 	for _, r := range runs {
 		r.tell(*e)
 	}
+	s.idle.end()
 	done := make(chan struct{})
 	go func() { s.conns.Wait(); close(done) }()
 	select {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -35,11 +36,12 @@ const MaxFrame = 4 << 20
 // goroutines; Read from one.
 type Conn struct {
 	rw io.ReadWriteCloser
-	mu sync.Mutex // orders whole frames
+	in *bufio.Reader // a short frame is one read
+	mu sync.Mutex    // orders whole frames
 }
 
 // NewConn wraps a stream.
-func NewConn(rw io.ReadWriteCloser) *Conn { return &Conn{rw: rw} }
+func NewConn(rw io.ReadWriteCloser) *Conn { return &Conn{rw: rw, in: bufio.NewReader(rw)} }
 
 // Close closes the stream.
 func (c *Conn) Close() error { return c.rw.Close() }
@@ -49,17 +51,24 @@ func (c *Conn) Write(k Kind, payload []byte) error {
 	if len(payload) > MaxFrame {
 		return fmt.Errorf("frame of %d bytes, the limit is %d", len(payload), MaxFrame)
 	}
-	var head [5]byte
-	binary.BigEndian.PutUint32(head[:4], uint32(len(payload)))
+	// A short frame is one write, so that the other end wakes once.
+	head := make([]byte, 5, 5+min(len(payload), oneWrite))
+	binary.BigEndian.PutUint32(head, uint32(len(payload)))
 	head[4] = byte(k)
+	if len(payload) <= oneWrite {
+		head, payload = append(head, payload...), nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.rw.Write(head[:]); err != nil {
+	if _, err := c.rw.Write(head); err != nil || payload == nil {
 		return err
 	}
 	_, err := c.rw.Write(payload)
 	return err
 }
+
+// oneWrite is up to how many bytes a payload is copied behind its head.
+const oneWrite = 32 << 10
 
 // WriteJSON sends v as one frame of kind k.
 func (c *Conn) WriteJSON(k Kind, v any) error {
@@ -74,7 +83,7 @@ func (c *Conn) WriteJSON(k Kind, v any) error {
 // error, after which the connection is of no use.
 func (c *Conn) Read() (Kind, []byte, error) {
 	var head [5]byte
-	if _, err := io.ReadFull(c.rw, head[:]); err != nil {
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = io.EOF
 		}
@@ -91,7 +100,7 @@ func (c *Conn) Read() (Kind, []byte, error) {
 		return 0, nil, fmt.Errorf("frame of unknown kind %q", head[4])
 	}
 	b := make([]byte, n)
-	if _, err := io.ReadFull(c.rw, b); err != nil {
+	if _, err := io.ReadFull(c.in, b); err != nil {
 		return 0, nil, err
 	}
 	return k, b, nil

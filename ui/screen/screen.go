@@ -6,7 +6,10 @@ package screen
 import (
 	"bytes"
 	"io"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -15,8 +18,8 @@ import (
 )
 
 // drawEvery bounds how often the terminal is written to, in the long run. The
-// first few after a rest are drawn at once: an echo must not wait because a
-// clock in a corner has just moved on.
+// first few after a rest or a key are drawn at once: an echo must not wait
+// because a clock in a corner has just moved on, or output floods.
 const (
 	drawEvery = time.Second / 60
 	drawBurst = 4
@@ -50,6 +53,7 @@ type Screen struct {
 	// drawing is held by whoever writes. It is a channel since leaving must not
 	// wait for ever for a terminal that takes nothing.
 	drawing chan struct{}
+	typed   atomic.Bool // since the last drawing
 
 	mu   sync.Mutex
 	todo picture
@@ -61,8 +65,9 @@ type Screen struct {
 	buf       bytes.Buffer
 	cells     uv.ScreenBuffer
 	drawn     picture
+	lines     []string // of what is drawn, nil where rows depend on one another
 	env       []string
-	spent     time.Time // when all that was drawn is earned again
+	spent     time.Time // when all that was drawn is earned again, for run alone
 }
 
 // picture is what is to be drawn, and how.
@@ -88,6 +93,9 @@ func New(out io.Writer, env []string) *Screen {
 
 // Show has a view drawn; its content, cursor and window title count.
 func (s *Screen) Show(v tea.View) { s.change(func(p *picture) { p.view = v }) }
+
+// Typed says that a key was pressed: what it changes is drawn at once.
+func (s *Screen) Typed() { s.typed.Store(true) }
 
 // Resize tells the size of the window, in cells.
 func (s *Screen) Resize(w, h int) { s.change(func(p *picture) { p.w, p.h = w, h }) }
@@ -138,6 +146,9 @@ func (s *Screen) run() {
 			return
 		case <-s.wake:
 		}
+		if s.typed.Swap(false) {
+			s.spent = time.Time{}
+		}
 		timer.Reset(max(0, time.Until(s.spent)) - drawBurst*drawEvery)
 		select {
 		case <-s.quit:
@@ -181,7 +192,7 @@ func (s *Screen) Enter(ask string) {
 	s.scr.SetFullscreen(true)
 	s.scr.SetRelativeCursor(false)
 	s.scr.Erase()
-	s.drawn = picture{}
+	s.drawn, s.lines = picture{}, nil
 	s.cells = uv.NewScreenBuffer(0, 0)
 	s.write(enterModes + ansi.PushKittyKeyboard(disambiguate) + ask)
 	s.change(func(*picture) {})
@@ -247,7 +258,8 @@ func (s *Screen) draw() bool {
 		s.graphemes = true
 		s.write(ansi.SetModeUnicodeCore)
 	}
-	if p.w != s.drawn.w || p.h != s.drawn.h || p.anew != s.drawn.anew || p.profile != s.drawn.profile || p.graphemes != s.drawn.graphemes {
+	anew := p.w != s.drawn.w || p.h != s.drawn.h || p.anew != s.drawn.anew || p.profile != s.drawn.profile || p.graphemes != s.drawn.graphemes
+	if anew {
 		s.cells = uv.NewScreenBuffer(p.w, p.h)
 		s.scr.Resize(p.w, p.h)
 		s.scr.Erase()
@@ -255,8 +267,7 @@ func (s *Screen) draw() bool {
 	if s.graphemes {
 		s.cells.Method = ansi.GraphemeWidth
 	}
-	s.cells.Clear()
-	uv.NewStyledString(p.view.Content).Draw(s.cells, s.cells.Bounds())
+	s.fill(p, anew)
 	s.scr.Render(s.cells.RenderBuffer)
 	if c := p.view.Cursor; c != nil {
 		s.scr.MoveTo(c.X, c.Y)
@@ -266,6 +277,38 @@ func (s *Screen) draw() bool {
 	}
 	s.drawn = p
 	return true
+}
+
+// fill puts the view into the cells: of one whose rows stand for themselves only
+// those that changed, since an echo changes one in fifty.
+func (s *Screen) fill(p picture, anew bool) {
+	before := s.lines
+	s.lines = strings.Split(p.view.Content, "\n")
+	if slices.ContainsFunc(s.lines, open) {
+		s.lines = nil
+	}
+	if anew || before == nil || s.lines == nil {
+		s.cells.Clear()
+		uv.NewStyledString(p.view.Content).Draw(s.cells, s.cells.Bounds())
+		return
+	}
+	row := func(lines []string, y int) string {
+		if y < len(lines) {
+			return lines[y]
+		}
+		return ""
+	}
+	for y := range p.h {
+		if l := row(s.lines, y); l != row(before, y) {
+			uv.NewStyledString(l).Draw(s.cells, uv.Rect(0, y, p.w, 1))
+		}
+	}
+}
+
+// open says whether what a line sets may last beyond its end.
+func open(line string) bool {
+	at := strings.LastIndexByte(line, ansi.ESC)
+	return at >= 0 && !strings.HasPrefix(line[at:], ansi.ResetStyle) && !strings.HasPrefix(line[at:], "\x1b[0m")
 }
 
 // frame wraps the renderer's output so that no cursor is seen to run about.

@@ -3,6 +3,7 @@ package screen
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,15 +94,20 @@ func TestTheTerminalShowsTheNewestView(t *testing.T) {
 	w, h := 40, 8
 	seed := uint32(7)
 	rnd := func(n int) int { seed = seed*1664525 + 1013904223; return int(seed>>16) % n }
+	var before []string
 	for round := range 300 {
 		if rnd(10) == 0 {
-			w, h = 10+rnd(40), 3+rnd(10)
+			w, h, before = 10+rnd(40), 3+rnd(10), nil
 			s.change(func(p *picture) { p.w, p.h = w, h })
 			emu.Resize(w, h)
 		}
 		lines := make([]string, h)
 		for i := range lines {
 			n := rnd(w + 1)
+			if i < len(before) && round%2 == 0 && rnd(4) > 0 {
+				lines[i] = before[i]
+				continue
+			}
 			switch rnd(4) {
 			case 0:
 				lines[i] = strings.Repeat("x", n)
@@ -111,6 +117,7 @@ func TestTheTerminalShowsTheNewestView(t *testing.T) {
 				lines[i] = fmt.Sprintf("%.*s", n, "the same words at another place, mostly")
 			}
 		}
+		before = lines
 		v := viewOf(lines...)
 		v.Cursor = tea.NewCursor(rnd(w), rnd(h))
 		s.change(func(p *picture) { p.view = v })
@@ -125,6 +132,53 @@ func TestTheTerminalShowsTheNewestView(t *testing.T) {
 		if f, _ := emu.Frame(0, 0); f.CursorX != v.Cursor.X || f.CursorY != v.Cursor.Y || !f.CursorOn {
 			t.Fatalf("round %d: got the cursor at %d,%d (%v), want %d,%d", round, f.CursorX, f.CursorY, f.CursorOn, v.Cursor.X, v.Cursor.Y)
 		}
+	}
+}
+
+// Rows are drawn one by one only where each stands for itself: what a row leaves
+// open is seen in the next, though that one is the same as before.
+func TestARowThatIsLeftOpenShowsInTheNext(t *testing.T) {
+	views := []tea.View{
+		viewOf("\x1b[31mred", "below", "\x1b[mplain"), viewOf("\x1b[32mgreen", "below", "\x1b[mplain"), viewOf("\x1b[0mplain\x1b[0m", "below", "plain"),
+		viewOf("\x1b[34mblue\x1b[m", "below", "plain"), viewOf("plain", "\x1b[35mbelow\x1b[m", "plain"),
+	}
+	shown := func(views ...tea.View) []string {
+		s, out := openScreen(t, 40, 4)
+		emu := term.NewScreen(40, 4, term.ScreenOptions{})
+		for _, v := range views {
+			s.Show(v)
+			until(t, s)
+			text, _ := out.take()
+			emu.Feed([]byte(text))
+		}
+		f, _ := emu.Frame(0, 0)
+		return f.Lines
+	}
+	for i := range views {
+		if got, want := shown(views[:i+1]...), shown(views[i]); !slices.Equal(got, want) {
+			t.Errorf("view %d after the others: got %q, want %q", i, got, want)
+		}
+	}
+}
+
+// A key is not held up by what was drawn before it.
+func TestWhatAKeyChangesIsDrawnAtOnce(t *testing.T) {
+	s, out := openScreen(t, 40, 8)
+	least := time.Hour
+	for round := range 30 {
+		for n := range 8 { // more than are drawn at once
+			s.Show(viewOf(fmt.Sprint(round, n)))
+			until(t, s)
+		}
+		out.take()
+		from := time.Now()
+		s.Typed()
+		s.Show(viewOf(fmt.Sprint(round)))
+		until(t, s)
+		least = min(least, time.Since(from))
+	}
+	if least > drawEvery/2 {
+		t.Errorf("got %v from a key to what it changes, want less than half of %v", least, drawEvery)
 	}
 }
 
