@@ -227,7 +227,7 @@ func (t *tree) exchange(a, b string) error {
 }
 
 func noExchange(err error) error {
-	return fmt.Errorf("the file system can't exchange two names (renameat2: %w); take the changes as a patch instead", err)
+	return fmt.Errorf("the repository's file system can't exchange two names (renameat2: %w), without which files can't be replaced all or nothing: take the changes as a patch instead (--to patch:FILE, then git apply)", err)
 }
 
 // place moves a file to a name that nothing may stand at.

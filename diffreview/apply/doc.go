@@ -20,6 +20,6 @@
 // What this does not cover: extended attributes of deleted files, hard links
 // (a written file is a new inode) and the times of folders are not restored by
 // Undo. A watcher of the tree sees intermediate states. It needs openat2
-// (Linux 5.6) and a file system that can exchange two names; on others it
-// takes everything back and says so.
+// (Linux 5.6) and a file system that can exchange two names: that is tried with
+// files of its own before any of the user's is moved, and refused with the reason.
 package apply

@@ -370,11 +370,41 @@ func TestNoExchangeIsARefusal(t *testing.T) {
 	before := s.snap()
 	o := s.options()
 	o.lacks.exchange = true
+	// Nothing of the user's is moved for it, not even for a moment.
+	o.Fault = func(step string) {
+		switch verb, _, _ := strings.Cut(step, " "); verb {
+		case "take", "put", "swap", "rmdir", "mkdir", "stage", "commit":
+			t.Errorf("got step %q, want a refusal before", step)
+		}
+		var have []string
+		for p, is := range s.snap() {
+			if !strings.Contains(p, tempStart) && before[p] != is {
+				have = append(have, p)
+			}
+		}
+		if len(have) > 0 {
+			t.Errorf("at step %q %v are not as they were", step, have)
+		}
+	}
 	_, err := Apply(context.Background(), o, crashTargets(s.store))
-	if err == nil || !strings.Contains(err.Error(), "patch") {
+	if err == nil || !strings.Contains(err.Error(), "--to patch:FILE") {
 		t.Errorf("got %v, want a refusal that says what to do instead", err)
 	}
 	s.wantSame(before)
+	if left := s.temps(); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+	// One file is refused as well, and what needs no exchange is written.
+	o.Fault = nil
+	f := s.store.file
+	if _, err = Apply(context.Background(), o, []Target{{Path: "mod", Base: f("old"), Want: f("new")}}); err == nil {
+		t.Error("one file was replaced without an exchange")
+	}
+	s.wantSame(before)
+	res, err := Apply(context.Background(), o, []Target{{Path: "add", Want: f("a")}, {Path: "exec", Base: f("e")}})
+	if err != nil || len(res.Written) != 2 {
+		t.Errorf("new and deleted files: got %+v, %v", res, err)
+	}
 }
 
 func TestFolderThatBecomesASymlinkIsNeverFollowed(t *testing.T) {

@@ -92,12 +92,10 @@ func gone(err error) bool {
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
 
-// unstage removes staged content that was never moved. The name is random and
-// was written down before anything stood there, so it is ours.
+// unstage removes staged content that was never moved, and what canExchange
+// left. The name is random and was written down before anything stood there, so it
+// is ours.
 func (b *bench) unstage(m move) (string, error) {
-	if m.To.absent() {
-		return "", nil
-	}
 	return "", b.remove(m.Temp)
 }
 

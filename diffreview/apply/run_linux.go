@@ -86,8 +86,56 @@ func (b *bench) run(ctx context.Context, t *txn, from Store) (notes, conflicts [
 	return nil, conflicts, err
 }
 
+// canExchange tries with two empty files of ours what the file system may not
+// have: an apply must not find that out between two of its moves. Their names are
+// those of two moves, so that a kill leaves nothing that a recovery does not know.
+func (b *bench) canExchange(moves []move) error {
+	swap := slices.IndexFunc(moves, func(m move) bool { return !m.From.absent() && !m.To.absent() })
+	if swap < 0 || len(moves) == 1 { // the one swap is itself the first of what is done
+		return nil
+	}
+	here := parentOf(moves[swap].Temp)
+	other := slices.IndexFunc(moves, func(m move) bool { return m.Temp != moves[swap].Temp && parentOf(m.Temp) == here })
+	if other < 0 {
+		other = slices.IndexFunc(moves, func(m move) bool { return m.Temp != moves[swap].Temp })
+	}
+	names := []string{moves[swap].Temp, moves[other].Temp}
+	err := b.tryExchange(names)
+	for i, n := range names {
+		b.fault(fmt.Sprintf("untry %d", i))
+		err = errors.Join(err, b.remove(n))
+	}
+	switch {
+	case gone(err): // a folder was moved away: the move below it says so
+		return nil
+	case errors.Is(err, unix.EXDEV): // the two lie on different ones
+		return nil
+	case err != nil:
+		return fmt.Errorf("write beside %q: %w", moves[swap].Path, err)
+	}
+	return nil
+}
+
+func (b *bench) tryExchange(names []string) error {
+	for i, n := range names {
+		b.fault(fmt.Sprintf("try %d", i))
+		f, _, err := b.tree.create(n, false)
+		if err != nil {
+			return err
+		}
+		if err := f.Close(); err != nil {
+			return err
+		}
+	}
+	b.fault("try exchange")
+	return b.exchange(names[0], names[1])
+}
+
 // prepare does all that may run out of space or time, before the tree changes.
 func (b *bench) prepare(ctx context.Context, t *txn, st []*staged, from Store) (notes []PathWhy, _ error) {
+	if err := b.canExchange(t.moves); err != nil {
+		return nil, err
+	}
 	few := len(t.moves) <= fewMoves
 	for i, m := range t.moves {
 		if m.From.Kind != diffreview.KindFile {
