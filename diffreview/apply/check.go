@@ -40,6 +40,9 @@ func (g goal) next(found state) state {
 type hostPath struct {
 	state
 	why string
+	// as is the path that the file system has for it, where that is another one and
+	// known; why says so too.
+	as string
 }
 
 // hostDir is a folder above a target: Kind is kindFolder, absent, or what
@@ -147,6 +150,12 @@ func (c *checker) compare(g goal) {
 	hp := c.h.paths[g.path]
 	found := hp.entry()
 	switch {
+	case hp.as != "" && c.makesRoom(g, hp.as):
+		// A change of case alone: the file goes under its old name first, and then the
+		// name is free.
+		c.moves[g.path] = move{Path: g.path, Base: g.base, To: g.next(state{}), note: g.note}
+	case hp.as != "" && c.renamedTo(g, hp.as):
+		c.done[g.path] = true // what stands there has its new name
 	case hp.why != "":
 		c.why[g.path] = hp.why
 	case sameEntry(found, g.want) && (g.undo == nil || same(g.next(hp.state), hp.state)):
@@ -162,6 +171,19 @@ func (c *checker) compare(g goal) {
 		c.why[g.path] = differs(g, found)
 		c.differ[g.path] = found.Kind != kindFolder && found.Kind != kindSpecial
 	}
+}
+
+// makesRoom says whether what stands at a new file's path under another name is to
+// be deleted there.
+func (c *checker) makesRoom(g goal, as string) bool {
+	other, ok := c.goals[as]
+	return ok && other.want.Kind == diffreview.KindAbsent && g.want.Kind != diffreview.KindAbsent && g.base.Kind == diffreview.KindAbsent
+}
+
+// renamedTo says whether a file is to go whose name another goal's file has.
+func (c *checker) renamedTo(g goal, as string) bool {
+	other, ok := c.goals[as]
+	return ok && other.want.Kind != diffreview.KindAbsent && g.want.Kind == diffreview.KindAbsent
 }
 
 // differs says how the host's entry is not the one expected.
@@ -249,6 +271,12 @@ func (c *checker) settle() bool {
 		if c.h.paths[p].Kind == kindFolder && !c.gone[p] {
 			fail(p, "is a folder on the host")
 			continue
+		}
+		if hp := c.h.paths[p]; hp.as != "" {
+			if m, ok := c.moves[hp.as]; !ok || !m.To.absent() {
+				fail(p, hp.why)
+				continue
+			}
 		}
 		if why := c.parents(p, !m.To.absent()); why != "" {
 			fail(p, why)

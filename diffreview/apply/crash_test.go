@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -39,6 +40,8 @@ func crashTargets(st memStore) []Target {
 		{Path: "merge", Base: f("mine"), Want: st.prog("mine and agent's"), Merged: true, Approved: st.prog("agent's")},
 		{Path: "over/mine", Base: f("mine"), Merged: true},
 		{Path: "back", Want: f("agent's"), Merged: true, Approved: f("agent's")},
+		{Path: "Case", Base: f("case")},
+		{Path: "case", Want: f("case")},
 	}
 }
 
@@ -59,6 +62,7 @@ func fillCrash(s *site) {
 	s.write("d/x", "x", 0o644)
 	s.write("f", "f", 0o644)
 	s.write("there", "there", 0o644)
+	s.write("Case", "case", 0o644)
 	s.write("merge", "mine", 0o600)
 	s.write("over/mine", "mine", 0o644)
 	s.write("sub/untouched", "u", 0o644)
@@ -72,6 +76,7 @@ type crashJob struct {
 	Op      string // apply, undo, recover
 	At      int    // the step at which it kills itself; -1 never
 	Named   bool   // stage under names, as where files without names can't be
+	Folds   bool   // on a file system that folds case
 }
 
 const crashEnv = "FUMEHOOD_APPLY_CRASH"
@@ -103,6 +108,9 @@ func crashChild(job string) int {
 		}
 		n++
 	}, lacks: lacks{nameless: j.Named}}
+	if j.Folds {
+		o.lacks.names = foldCase
+	}
 	var err error
 	var conflicts []PathWhy
 	switch j.Op {
@@ -128,7 +136,7 @@ func crashChild(job string) int {
 // it came to its end.
 func (s *site) crash(op string, at int, named bool) string {
 	s.t.Helper()
-	job, err := json.Marshal(crashJob{Root: s.root(), Journal: s.journal, Op: op, At: at, Named: named})
+	job, err := json.Marshal(crashJob{Root: s.root(), Journal: s.journal, Op: op, At: at, Named: named, Folds: s.folds})
 	must(s.t, err)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = append(os.Environ(), crashEnv+"="+string(job))
@@ -161,11 +169,19 @@ func TestKillAtEveryStepLeavesBeforeOrAfter(t *testing.T) {
 			t.Parallel()
 			steps := 0
 			for at := 0; ; at++ {
-				if crashOnce(t, op, at, at%2 == 0) == "" {
+				folds := at%3 == 0
+				step := crashOnce(t, op, at, at%2 == 0, folds)
+				if step == "" {
 					break
 				}
 				if stride(2) == 1 {
-					crashOnce(t, op, at, at%2 == 1)
+					crashOnce(t, op, at, at%2 == 1, folds)
+				}
+				if stride(2) == 1 {
+					crashOnce(t, op, at, at%2 == 0, !folds)
+				}
+				if step == "take 0" { // that is of Case
+					crashOnce(t, op, at, false, true)
 				}
 				steps++
 			}
@@ -177,8 +193,9 @@ func TestKillAtEveryStepLeavesBeforeOrAfter(t *testing.T) {
 	}
 }
 
-func crashOnce(t *testing.T, op string, at int, named bool) string {
+func crashOnce(t *testing.T, op string, at int, named, folds bool) string {
 	s := crashSite(t)
+	s.folds = folds
 	before := s.snap()
 	if op == "undo" {
 		if step := s.crash("apply", -1, named); step != "" {
@@ -186,6 +203,7 @@ func crashOnce(t *testing.T, op string, at int, named bool) string {
 		}
 	}
 	start := s.snap()
+	kept := inode(s.repo + "/Case")
 	step := s.crash(op, at, named)
 	if step == "" {
 		return ""
@@ -207,6 +225,11 @@ func crashOnce(t *testing.T, op string, at int, named bool) string {
 	case op == "apply" && isAfter(t, s):
 	default:
 		t.Errorf("killed at %q: neither before nor after:\n%s", step, cmp.Diff(start, got))
+	}
+	// Where case is folded the new name leads to the old file: it is not ours to
+	// take away.
+	if op == "apply" && cmp.Equal(got, start) && inode(s.repo+"/Case") != kept {
+		t.Errorf("killed at %q: Case is another file, made again from its bytes", step)
 	}
 	if n := s.temps(); len(n) > 0 {
 		t.Errorf("killed at %q: left over: %v", step, n)
@@ -231,6 +254,15 @@ func crashOnce(t *testing.T, op string, at int, named bool) string {
 	return step
 }
 
+// inode is 0 where nothing is.
+func inode(path string) uint64 {
+	var st unix.Stat_t
+	if unix.Lstat(path, &st) != nil {
+		return 0
+	}
+	return st.Ino
+}
+
 func stageStep(step string) bool {
 	name, _, _ := strings.Cut(step, " ")
 	switch name {
@@ -248,7 +280,7 @@ func isAfter(t *testing.T, s *site) bool {
 		info, err := os.Lstat(p)
 		var got diffreview.Entry
 		switch {
-		case err != nil:
+		case err != nil, !listed(t, p):
 		case info.IsDir():
 			got.Kind = kindFolder
 		case info.Mode()&os.ModeSymlink != 0:
@@ -272,6 +304,14 @@ func isAfter(t *testing.T, s *site) bool {
 	return os.IsNotExist(err)
 }
 
+// listed says whether a file is there by that very name: a file system that folds
+// case gives it by others too.
+func listed(t *testing.T, path string) bool {
+	names, err := os.ReadDir(filepath.Dir(path))
+	must(t, err)
+	return slices.ContainsFunc(names, func(e os.DirEntry) bool { return e.Name() == filepath.Base(path) })
+}
+
 func TestKillDuringRecover(t *testing.T) {
 	total := 0
 	for at := 0; ; at++ {
@@ -285,6 +325,7 @@ func TestKillDuringRecover(t *testing.T) {
 		}
 		for rat := at % stride(6); ; rat += stride(6) {
 			s := crashSite(t)
+			s.folds = rat%2 == 1
 			before := s.snap()
 			s.crash("apply", at, at%2 == 0)
 			rstep := s.crash("recover", rat, false)

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"fumehood/diffreview"
@@ -60,6 +61,7 @@ type site struct {
 	journal string
 	store   memStore
 	old     time.Time
+	folds   bool // pretends that the file system folds case
 }
 
 // newSite makes an empty site. Root's tests use the same folders as a user's.
@@ -68,10 +70,11 @@ func newSite(t testing.TB) *site {
 	return siteIn(t, t.TempDir())
 }
 
-// newFastSite is in memory where that can be: a sync costs nothing there.
+// newFastSite is in memory where that can be: a sync costs nothing there. With
+// FUMEHOOD_FOLDS it is there: see TestNamesOfARealFoldingFolder.
 func newFastSite(t testing.TB) *site {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "apply")
+	dir, err := os.MkdirTemp(cmp.Or(os.Getenv("FUMEHOOD_FOLDS"), "/dev/shm"), "apply")
 	if err != nil {
 		return newSite(t)
 	}
@@ -103,10 +106,14 @@ func (s *site) root() Root {
 }
 
 func (s *site) options() Options {
-	return Options{
+	o := Options{
 		Root: s.root(), Store: s.store, Journal: s.journal, Who: "tester", TTY: "/dev/pts/9",
 		Now: func() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) },
 	}
+	if s.folds {
+		o.lacks.names = foldCase
+	}
+	return o
 }
 
 // write puts a file with a mode and an old time on the host.
@@ -216,7 +223,7 @@ func (s *site) undo() Result {
 
 func (s *site) wantSame(want snap, parts ...string) {
 	s.t.Helper()
-	if diff := cmp.Diff(want.without(parts...), s.snap().without(parts...)); diff != "" {
+	if diff := gocmp.Diff(want.without(parts...), s.snap().without(parts...)); diff != "" {
 		s.t.Errorf("the tree differs (-want +got):\n%s", diff)
 	}
 }

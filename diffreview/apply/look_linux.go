@@ -157,6 +157,9 @@ func (t *tree) observe(ctx context.Context, goals []goal) (host, error) {
 		if hp.why == "" && !hp.absent() {
 			if other := names.of(g.path); other != "" {
 				hp = hostPath{why: oneName(other)}
+				if other != unknownName {
+					hp.as = join(parentOf(g.path), other)
+				}
 			}
 		}
 		h.paths[g.path] = hp

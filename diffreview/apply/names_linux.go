@@ -29,8 +29,8 @@ type aliases struct {
 }
 
 // of says which other name the file system has for what it shows at a path where
-// something stands, "" when it is that very name. The other name is quoted, or
-// "another name" where it can't be told.
+// something stands, "" when it is that very name, unknownName where it can't be
+// told.
 func (a *aliases) of(rel string) string {
 	dir, name := parentOf(rel), baseOf(rel)
 	list, ok := a.dirs[dir]
@@ -46,7 +46,7 @@ func (a *aliases) of(rel string) string {
 	}
 	for other := range list {
 		if strings.EqualFold(other, name) {
-			return fmt.Sprintf("%q", other)
+			return other
 		}
 	}
 	// Gone since it was looked at, or one that is no matter of case.
@@ -56,13 +56,13 @@ func (a *aliases) of(rel string) string {
 	}
 	for other := range list {
 		if o, err := a.t.lstat(join(dir, other)); err == nil && o.Ino == st.Ino && o.Nlink < 2 {
-			return fmt.Sprintf("%q", other)
+			return other
 		}
 	}
 	if list = a.t.list(dir); list[name] {
 		return "" // it came in between
 	}
-	return "another name"
+	return unknownName
 }
 
 // list reads the names in a folder; nil when it can't, or they are too many.
@@ -102,7 +102,7 @@ func (t *tree) swapped(rel string) string {
 	if err != nil || a.Ino != b.Ino || a.Dev != b.Dev || a.Mode&unix.S_IFMT == unix.S_IFREG && a.Nlink > 1 {
 		return ""
 	}
-	return "another name"
+	return unknownName
 }
 
 // alias says which other name a path has that something was just found at.
@@ -111,9 +111,15 @@ func (t *tree) alias(rel string) string {
 	return a.of(rel)
 }
 
+// unknownName is no name that a folder can list.
+const unknownName = "/"
+
 // oneName is the reason of a conflict.
 func oneName(other string) string {
-	return fmt.Sprintf("stands there as %s: the file system takes both names for one", other)
+	if other == unknownName {
+		return "stands there under another name: the file system takes both names for one"
+	}
+	return fmt.Sprintf("stands there as %q: the file system takes both names for one", other)
 }
 
 // folding lets a tree behave as if its file system folded names; only tests set

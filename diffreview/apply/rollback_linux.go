@@ -198,6 +198,8 @@ func (b *bench) unput(m move) (string, error) {
 	switch {
 	case host.why == "" && (host.absent() || host.Kind == kindFolder):
 		return "", nil // a folder: it was not out of the way yet
+	case b.tree.alias(m.Path) != "":
+		return "", nil // it is the file of another name, which was not out of the way yet
 	case host.why != "" || !same(host.state, m.To):
 		return "holds other bytes than were written, so it is left as it is", nil
 	}
