@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 )
 
@@ -43,8 +44,12 @@ func IntersectTrusting(user, repo *Policy, trusted func(Widening) bool) (merged 
 // the user's.
 func Narrowed(user, merged *Policy, widenings []Widening) []string {
 	wider := map[string]bool{}
+	entries := 0 // of the network that are there since they were trusted
 	for _, w := range widenings {
 		wider[w.Key] = wider[w.Key] || w.InForce
+		if w.InForce && strings.HasPrefix(w.Key, "network.allow[") && strings.HasSuffix(w.Key, "]") {
+			entries++
+		}
 	}
 	var out []string
 	for _, n := range narrowings() {
@@ -53,7 +58,9 @@ func Narrowed(user, merged *Policy, widenings []Widening) []string {
 			continue
 		}
 		if n.key == "network.allow" {
-			out = append(out, fmt.Sprintf("%s: %d entries of the repository's within yours, instead of your %d", n.key, len(merged.Network.Allow), len(user.Network.Allow)))
+			if mine := len(user.Network.Allow); mine > 0 { // else nothing of it could be narrower
+				out = append(out, fmt.Sprintf("%s: %d of the repository's entries are within yours, instead of your %d", n.key, len(merged.Network.Allow)-entries, mine))
+			}
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s: %s instead of %s", n.key, textOf(is), textOf(was)))

@@ -72,7 +72,7 @@ func withinUser(user []Allow, e Allow, at int, left *int) (found []piece, why st
 	case whole:
 		return found, ""
 	case len(lost) == 0:
-		return nil, "no entry of yours names the destination"
+		return nil, "no entry of yours names the destination: sessions here could reach it, and send it what they read"
 	}
 	return found, strings.Join(dedupe(lost), "; ")
 }

@@ -447,9 +447,35 @@ func TestARepositorysSilenceChangesNothing(t *testing.T) {
 	if len(got.Network.Allow)+len(got.Credentials) > 0 || len(wide) > 0 {
 		t.Errorf("got %v, %v, %v, want no network, no credentials, nothing wider", got.Network, got.Credentials, wide)
 	}
-	want := []string{"network.allow: 0 entries of the repository's within yours, instead of your 1", "limits.memory: 2GiB instead of none"}
+	want := []string{"network.allow: 0 of the repository's entries are within yours, instead of your 1", "limits.memory: 2GiB instead of none"}
 	if diff := cmp.Diff(want, Narrowed(user, got, wide)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// What was trusted is wider, not narrower; what is left of the user's own entries
+// is counted without it.
+func TestTrustedEntriesAreNotCalledNarrower(t *testing.T) {
+	const other = "[[network.allow]]\ndestination = \"other.example.test:443\"\noperations = [\"GET /**\"]\naccount = \"none\"\n"
+	for _, c := range []struct {
+		user string
+		want []string
+	}{
+		{"[network]\nallow = []\n", nil},
+		{anEntry + aCred, []string{"network.allow: 0 of the repository's entries are within yours, instead of your 1"}},
+	} {
+		user := parsed(t, c.user)
+		repo, err := ParseRepository("r", []byte(other), user)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, wide := IntersectTrusting(user, repo, func(Widening) bool { return true })
+		if len(got.Network.Allow) != 1 || len(wide) != 1 {
+			t.Fatalf("got %v, %v, want the trusted entry alone", got.Network.Allow, wide)
+		}
+		if diff := cmp.Diff(c.want, Narrowed(user, got, wide)); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
 	}
 }
 
