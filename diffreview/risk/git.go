@@ -150,35 +150,24 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 
 // ignoreHides covers files that the ignore rules of this same change hide, and
 // the rules that do it.
-func ignoreHides(s *subject, _ picked) (hits []hit) {
+func ignoreHides(s *subject, _ picked) []hit {
 	if s.set.hidden[s.f.Path] {
 		return []hit{{}}
 	}
-	if !isIgnoreFile(s.base) || s.gone() {
-		return nil
-	}
-	for _, l := range s.added {
-		p, ok := parseIgnore(string(l.text))
-		if !ok || p.negate {
-			continue
-		}
-		for _, other := range s.set.subjects {
-			if other != s && p.match(path.Dir(s.f.Path), other.f.Path) {
-				hits = append(hits, hit{line: l.no, why: fmt.Sprintf("this hides %s, which this same change touches, from git status", diffreview.SafeName(other.f.Path))})
-				break
-			}
-		}
-		if p.everything() {
-			hits = append(hits, hit{line: l.no, why: "this hides whatever comes later from git status"})
-		}
-	}
-	return hits
+	return s.set.hides[s]
 }
 
 func isIgnoreFile(base string) bool { return base == ".gitignore" }
 
-func (r *changes) hiddenByIgnore() map[string]bool {
-	out := map[string]bool{}
+// maxHideSteps bounds matching the added lines of ignore files with all that
+// changed: thousands of each would take hours.
+const maxHideSteps = 5e8
+
+// hideByIgnore finds what the added lines of ignore files hide, and what is to
+// be said of each of these lines.
+func (r *changes) hideByIgnore() {
+	r.hidden, r.hides = map[string]bool{}, map[*subject][]hit{}
+	left := int64(maxHideSteps)
 	for _, s := range r.subjects {
 		if !isIgnoreFile(s.base) || s.gone() {
 			continue
@@ -188,14 +177,33 @@ func (r *changes) hiddenByIgnore() map[string]bool {
 			if !ok || p.negate {
 				continue
 			}
+			var first *subject
 			for _, other := range r.subjects {
-				if other != s && !other.gone() && p.match(path.Dir(s.f.Path), other.f.Path) {
-					out[other.f.Path] = true
+				if left -= p.steps(other.f.Path); left < 0 {
+					break
 				}
+				if other == s || first != nil && other.gone() || !p.match(path.Dir(s.f.Path), other.f.Path) {
+					continue
+				}
+				if first == nil {
+					first = other
+				}
+				if !other.gone() {
+					r.hidden[other.f.Path] = true
+				}
+			}
+			if left < 0 {
+				r.hides[s] = append(r.hides[s], hit{line: l.no, why: "from here on the rules take too long to match: they may hide anything from git status"})
+				break
+			}
+			if first != nil {
+				r.hides[s] = append(r.hides[s], hit{line: l.no, why: fmt.Sprintf("this hides %s, which this same change touches, from git status", diffreview.SafeName(first.f.Path))})
+			}
+			if p.everything() {
+				r.hides[s] = append(r.hides[s], hit{line: l.no, why: "this hides whatever comes later from git status"})
 			}
 		}
 	}
-	return out
 }
 
 // ignorePattern is one line of an ignore file. A changed file that an added
@@ -205,7 +213,11 @@ type ignorePattern struct {
 	segs     []string
 	anchored bool
 	negate   bool
+	stars    int64 // its length, where it has a star: a name is then tried from each of its places
 }
+
+// steps is about what a match with a path costs.
+func (p ignorePattern) steps(file string) int64 { return (1 + p.stars) * int64(len(file)) }
 
 func parseIgnore(l string) (ignorePattern, bool) {
 	l = strings.TrimRight(l, " \t\r")
@@ -221,6 +233,9 @@ func parseIgnore(l string) (ignorePattern, bool) {
 		return ignorePattern{}, false
 	}
 	p.segs = strings.Split(l, "/")
+	if strings.Contains(l, "*") {
+		p.stars = int64(len(l))
+	}
 	return p, len(p.segs) <= 64
 }
 

@@ -115,6 +115,30 @@ func TestRunIsBoundedOnHostileInput(t *testing.T) {
 	}
 }
 
+// Thousands of rules, each of which is tried from every place of thousands of
+// names, are not matched to the end, and that is said.
+func TestHostileIgnoreRulesEndAtABound(t *testing.T) {
+	rules := ""
+	for i := range 2000 {
+		rules += fmt.Sprintf("*%sb%d\n", strings.Repeat("a*", 60), i)
+	}
+	new := tree{".gitignore": {data: rules}}
+	for i := range 300 {
+		new[fmt.Sprint(strings.Repeat("a", 200), i)] = node{data: "1"}
+	}
+	begin := time.Now()
+	cs := look(t, tree{}, new)
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("got %v, want under 30s", took)
+	}
+	for _, f := range cs.Files {
+		if f.Path == ".gitignore" && slices.ContainsFunc(f.Findings, func(h diffreview.Finding) bool { return strings.Contains(h.Why, "take too long to match") }) {
+			return
+		}
+	}
+	t.Error("got no word of it, want a finding on the rules")
+}
+
 // TestRunSaysTheSameInAnyOrder: files are judged at once, and the last one that
 // is ready must not decide what is said.
 func TestRunSaysTheSameInAnyOrder(t *testing.T) {

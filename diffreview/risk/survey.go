@@ -11,9 +11,10 @@ import (
 type changes struct {
 	subjects []*subject
 	names    nameIndex
-	links    map[string]string // after the change
-	repos    map[string]bool   // folders that git would take for a repository
-	hidden   map[string]bool   // changed paths that a changed ignore file hides
+	links    map[string]string  // after the change
+	repos    map[string]bool    // folders that git would take for a repository
+	hidden   map[string]bool    // changed paths that a changed ignore file hides
+	hides    map[*subject][]hit // what is said of the lines that do it
 	// lines of tests that go away in one file and come in another
 	movedTests, movedAsserts movedLines
 }
@@ -43,7 +44,7 @@ func survey(subjects []*subject, env *Env) *changes {
 	all := slices.Collect(maps.Keys(paths))
 	c.names = indexNames(all, subjects)
 	c.repos = repositoryFolders(all)
-	c.hidden = c.hiddenByIgnore()
+	c.hideByIgnore()
 	c.movedTests = moved(subjects, func(s *subject) *turnover { return &s.tests })
 	c.movedAsserts = moved(subjects, func(s *subject) *turnover { return &s.asserts })
 	return c

@@ -62,6 +62,11 @@ type Ignore struct {
 	files  map[string][]pattern
 	fold   bool
 
+	// Hostile rules have a bound on the steps that matching takes. With none
+	// left nothing matches. One goroutine asks such rules.
+	bounded bool
+	left    int64
+
 	mu   sync.Mutex
 	dirs map[string]bool // folders whose answer is known
 }
@@ -141,22 +146,22 @@ func (ig *Ignore) match(rel string, isDir bool) bool {
 		} else {
 			dir = dir[:i]
 		}
-		if verdict, ok := last(ig.files[dir], dir, rel, base, isDir); ok {
+		if verdict, ok := ig.last(ig.files[dir], dir, rel, base, isDir); ok {
 			return verdict
 		}
 		exclude, root := ig.roots[dir]
 		if !root && dir != "" {
 			continue
 		}
-		if verdict, ok := last(exclude, dir, rel, base, isDir); ok {
+		if verdict, ok := ig.last(exclude, dir, rel, base, isDir); ok {
 			return verdict
 		}
-		verdict, _ := last(ig.global, dir, rel, base, isDir)
+		verdict, _ := ig.last(ig.global, dir, rel, base, isDir)
 		return verdict
 	}
 }
 
-func last(list []pattern, dir, rel, base string, isDir bool) (ignored, ok bool) {
+func (ig *Ignore) last(list []pattern, dir, rel, base string, isDir bool) (ignored, ok bool) {
 	if len(list) == 0 {
 		return false, false
 	}
@@ -173,11 +178,23 @@ func last(list []pattern, dir, rel, base string, isDir bool) (ignored, ok bool) 
 		if p.baseOnly {
 			subject = base
 		}
+		if ig.bounded && !ig.spend(&p.glob, subject) {
+			return false, true
+		}
 		if p.glob.match(subject) {
 			return !p.negate, true
 		}
 	}
 	return false, false
+}
+
+// spend takes the steps of one match, and says whether there were enough.
+func (ig *Ignore) spend(g *glob, text string) bool {
+	ig.left--
+	if g.fold || strings.HasPrefix(text, g.prefix) {
+		ig.left -= int64(len(g.toks)-len(g.prefix)) * int64(len(text))
+	}
+	return ig.left > 0
 }
 
 // pattern is one line of an ignore file.

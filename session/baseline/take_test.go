@@ -366,6 +366,37 @@ func TestTakeKeepsTheBaselinesRules(t *testing.T) {
 	}
 }
 
+// Rules that are written inside to take hours end at a bound, and hide nothing.
+func TestTakeBoundsHostileRules(t *testing.T) {
+	star := strings.Repeat("a*", 500)
+	long := strings.Repeat("a", 240)
+	for _, row := range []struct {
+		name, rules string
+		files       int
+	}{
+		{"steps", strings.Repeat("*"+star+"b\n", 400) + "hidden\n", 40},
+		{"bytes", strings.Repeat("# a comment\n", maxRules/12+1) + "hidden\n", 1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := newStand(t, t.TempDir(), Rules{}, map[string]string{"a": "x"})
+			s.write(".gitignore", row.rules)
+			s.write("hidden", "x")
+			for i := range row.files {
+				s.write(fmt.Sprint(long, i), "x")
+			}
+			began := time.Now()
+			snap := s.take(Options{})
+			if took := time.Since(began); took > time.Minute {
+				t.Errorf("got it in %v, want an end", took)
+			}
+			if len(snap.NewlyIgnored) != 0 || len(snap.Changes()) != row.files+2 {
+				t.Errorf("got %d newly ignored of %d, want none of %d", len(snap.NewlyIgnored), len(snap.Changes()), row.files+2)
+			}
+			wantLeft(t, snap, "", "take too long to match")
+		})
+	}
+}
+
 func TestTakeChangesNothing(t *testing.T) {
 	s := newStand(t, t.TempDir(), Rules{}, map[string]string{"a": "x", "d/b@": "a"})
 	s.write("a", "y")
