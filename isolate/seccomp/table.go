@@ -110,7 +110,7 @@ func conditional(group func(Group, []cond)) {
 			},
 			eNOTTY,
 			"the rest belongs to single file systems and to new descriptors: on btrfs a folder of one's own is enough to make subvolumes that no walk enters and nothing removes, " +
-				"and before 6.6 a snapshot of all that lies beside the workspace; fscrypt takes keys for the whole file system",
+				"and on kernels from before December 2023 a snapshot of all that lies beside the workspace; fscrypt takes keys for the whole file system",
 		},
 	})
 	group(Leases, []cond{
