@@ -23,6 +23,9 @@ type Client struct {
 	// To is where applies write to; the zero value is the work tree.
 	To     ApplyTo
 	opened sync.Map // IDs of sessions whose change set was shown here
+	// unchanged has, by session, the snapshot that is shown and a later one of the
+	// same.
+	unchanged sync.Map
 }
 
 // List gives the repository's sessions, or every one. Live ones are asked what
@@ -151,13 +154,18 @@ func (c *Client) Resize(ctx context.Context, id string, size isolate.Size) error
 // ChangeSet gives the change set of the newest snapshot with its comments; fresh
 // makes one. It counts as shown to a person. The first time, a session that has
 // ended is shown by its last snapshot: nothing can have changed since, and taking
-// another would only be waited for.
+// another would only be waited for. For a live one see open.
 func (c *Client) ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, []diffreview.Comment, error) {
 	d := c.Root.Dir(id)
-	if _, again := c.opened.LoadOrStore(id, true); !again && fresh {
+	_, again := c.opened.LoadOrStore(id, true)
+	if !again && fresh {
 		fresh = !c.isFinal(ctx, d)
 	}
-	r, err := c.Review(ctx, d, fresh, c.Ignored...)
+	look := func() (*Review, error) { return c.Review(ctx, d, fresh, c.Ignored...) }
+	if !again && fresh {
+		look = func() (*Review, error) { return c.open(ctx, d) }
+	}
+	r, err := look()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,9 +1,6 @@
 package session
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // Try runs a command on the baseline plus what is approved: see Host.Try.
 func (c *Client) Try(ctx context.Context, id string, argv []string) (Tried, error) {
@@ -17,9 +14,4 @@ func (c *Client) Try(ctx context.Context, id string, argv []string) (Tried, erro
 // SendComments hands the unsent comments to the agent: see Host.SendComments.
 func (c *Client) SendComments(ctx context.Context, id string) (Sent, error) {
 	return c.Host.SendComments(ctx, c.Root.Dir(id), "")
-}
-
-// GoneOn tells whether the agent has gone on since a snapshot: see Host.GoneOn.
-func (c *Client) GoneOn(ctx context.Context, id string, since time.Time) (bool, error) {
-	return c.Host.GoneOn(ctx, c.Root.Dir(id), since)
 }

@@ -17,8 +17,10 @@ import (
 // keeper is a supervisor's socket: it counts the connections that were opened,
 // and answers each request with what it was asked.
 type keeper struct {
-	d store.Dir
-	l net.Listener
+	d      store.Dir
+	l      net.Listener
+	answer func(wire.Request) // told before the answer; may be nil
+	gone   chan chan time.Time
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -30,7 +32,7 @@ func newKeeper(t *testing.T) *keeper {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{d: d}
+	k := &keeper{d: d, gone: make(chan chan time.Time, 1)}
 	if k.l, err = net.Listen("unix", filepath.Join(string(d), "sock")); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,7 @@ func newKeeper(t *testing.T) *keeper {
 			k.mu.Lock()
 			k.conns = append(k.conns, c)
 			k.mu.Unlock()
-			served.Go(func() { serveKeys(wire.NewConn(c)) })
+			served.Go(func() { k.serve(wire.NewConn(c)) })
 		}
 	})
 	t.Cleanup(func() {
@@ -55,7 +57,7 @@ func newKeeper(t *testing.T) *keeper {
 	return k
 }
 
-func serveKeys(c *wire.Conn) {
+func (k *keeper) serve(c *wire.Conn) {
 	for {
 		_, b, err := c.Read()
 		if err != nil {
@@ -64,6 +66,9 @@ func serveKeys(c *wire.Conn) {
 		var q wire.Request
 		if json.Unmarshal(b, &q) != nil {
 			return
+		}
+		if k.answer != nil {
+			k.answer(q)
 		}
 		rep := wire.Reply{Text: q.Text}
 		switch {

@@ -390,6 +390,16 @@ func TestTheHeadSaysThatTheAgentHasGoneOn(t *testing.T) {
 	d.NotSee("gone on")
 }
 
+// A review may begin with a snapshot that was taken before: it is asked at once
+// whether that is all.
+func TestAReviewThatBeginsWithAnOlderSnapshotSaysSo(t *testing.T) {
+	d, _ := open(t, 120, 40, func(b *uitest.Backend, o *ui.Options) {
+		o.Place = "review"
+		b.With(func(b *uitest.Backend) { b.Gone = true })
+	})
+	d.See("gone on since 12:41:07 (R)")
+}
+
 func TestNobodyIsAskedWhileTheReviewIsNotLookedAt(t *testing.T) {
 	d, b := inReview(t, "src/store/open.go")
 	d.Press("1")

@@ -33,6 +33,12 @@ func (m *Model) nextPoll() tea.Cmd {
 	return m.ctx.Clock.After(pollEvery, pollMsg{m.id, m.polls})
 }
 
+// pollNow asks at once, and from then on in its turn.
+func (m *Model) pollNow() tea.Cmd {
+	m.polls++
+	return m.poll(pollMsg{m.id, m.polls})
+}
+
 func (m *Model) poll(msg pollMsg) tea.Cmd {
 	if msg.Session != m.id || msg.Serial != m.polls || !m.active {
 		return nil

@@ -249,7 +249,12 @@ func (m *Model) loaded(msg changeSetMsg) tea.Cmd {
 		m.settled = m.ctx.Clock.Now().Add(kit.Grace)
 	}
 	m.count()
-	return tea.Batch(m.showComments(msg.Comments), m.wantEdits(), m.pump())
+	ask := []tea.Cmd{m.showComments(msg.Comments), m.wantEdits(), m.pump()}
+	if old == nil {
+		// A review may begin with a snapshot that was taken before.
+		ask = append(ask, m.pollNow())
+	}
+	return tea.Batch(ask...)
 }
 
 // index notes where each unit is and which are risky.
