@@ -201,10 +201,7 @@ func TestACleanMergeThatIsRiskyIsNotWrittenInBulk(t *testing.T) {
 // line that the user had put in without committing it comes with the agent's move.
 func TestARiskyMergeWithACommitIsHeldBackToo(t *testing.T) {
 	gap := strings.Repeat("# .\n", 20)
-	k := newDeskIn(t, map[string]string{"a.py": "x()\n" + gap + "y()\n"}, func(repo string) {
-		git(t, repo, "init", "-q", "-b", "main")
-		git(t, repo, "add", ".")
-		git(t, repo, "commit", "-q", "-m", "first")
+	k := gitDesk(t, map[string]string{"a.py": "x()\n" + gap + "y()\n"}, func(repo string) {
 		if err := os.WriteFile(filepath.Join(repo, "a.py"), []byte("x()\n"+fetch+gap+"y()\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
