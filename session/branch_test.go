@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"fumehood/diffreview"
+	"fumehood/isolate/policy"
 	"fumehood/session/store"
 )
 
@@ -71,6 +73,12 @@ func TestIntendedBranchIsWhatIsThere(t *testing.T) {
 			list[0].Intended = true
 			c.change(k, &list[0])
 			k.must(k.d.SaveBranches(list))
+			k.must(os.Remove(k.d.Events())) // a kill came before what it would tell
+			pol, _ := policy.Builtin("default")
+			k.must(writePrivate(k.d.Policy(), policy.Encode(pol)))
+			if det, err := k.h.DetailOf(context.Background(), k.d); err != nil || !det.Stands {
+				t.Errorf("got that nothing may stand: %v", err)
+			}
 			if _, err = k.h.Undo(context.Background(), k.d, ""); !errors.Is(err, c.err) {
 				t.Errorf("undo: got %v, want %v", err, c.err)
 			}

@@ -42,6 +42,11 @@ func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	if det.LeftOut, err = d.LoadLeftOut(); err != nil {
 		return det, err
 	}
+	branches, err := d.Branches()
+	if err != nil {
+		return det, err
+	}
+	det.Stands = h.Undoable(d) > 0 || slices.ContainsFunc(branches, func(b store.Branch) bool { return b.Undone.IsZero() })
 	pol, err := frozen(d, rec)
 	if err != nil {
 		return det, err

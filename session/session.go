@@ -74,7 +74,9 @@ type Detail struct {
 	Block    string   // the policy's text block
 	PolicyID string   // its hash
 	Events   []string
-	Notes    []string // what a person should know of the copy
+	// Stands: an apply of it stands, or may after a kill, whatever Events tell.
+	Stands bool
+	Notes  []string // what a person should know of the copy
 	// Walls is what is proven of its policy in this shape; WallsErr is why that
 	// can't be said, and then nothing is.
 	Walls    walls.Standing

@@ -313,9 +313,11 @@ func TestUndoWithNothingAppliedSaysSoAndDoesNotAsk(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		events []string
+		stands bool
 		err    error
 		asks   bool
 	}{
+		"killed before it was told":   {events: few, stands: true, asks: true},
 		"nothing applied":             {events: few},
 		"applied and taken back":      {events: append(append([]string{}, applied...), "12:03:00 undone 2 files")},
 		"applied":                     {events: applied, asks: true},
@@ -327,7 +329,7 @@ func TestUndoWithNothingAppliedSaysSoAndDoesNotAsk(t *testing.T) {
 			d, b := inReview(t, "src/store/open.go")
 			b.With(func(b *uitest.Backend) {
 				x := b.Details["a1"]
-				x.Events = c.events
+				x.Events, x.Stands = c.events, c.stands
 				b.Details["a1"] = x
 				b.Fail = map[string]error{"Detail": c.err}
 			})

@@ -146,7 +146,7 @@ func (m *Model) pump() tea.Cmd {
 	case jobHistory:
 		return func() tea.Msg {
 			d, err := b.Detail(ctx, id)
-			return historyMsg{Session: id, Job: n, Nothing: err == nil && nothingApplied(d.Events)}
+			return historyMsg{Session: id, Job: n, Nothing: err == nil && !d.Stands && nothingApplied(d.Events)}
 		}
 	case jobAsk:
 		return func() tea.Msg { return answerMsg{Session: id, Job: n, Do: j.ask(ctx)} }
