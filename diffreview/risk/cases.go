@@ -3,6 +3,7 @@ package risk
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -26,11 +27,14 @@ var (
 // casesRemoved finds lists and tables of cases in tests that got shorter. What is
 // written anew in the same hunk counts as the same cases.
 func casesRemoved(s *subject, _ picked) (hits []hit) {
-	if s.came() || s.gone() || !s.test || s.prose || s.data {
+	if s.came() || s.gone() || !s.test || s.prose || s.data || len(s.removed) == 0 {
 		return nil
 	}
 	for i := range s.f.Hunks {
 		h := &s.f.Hunks[i]
+		if h.OldLines == 0 || !slices.ContainsFunc(h.Lines, func(l diffreview.Line) bool { return l.Op == '-' }) {
+			continue
+		}
 		gone, came := 0, 0
 		at, was := 0, -1
 		for _, l := range h.Lines {
@@ -46,7 +50,7 @@ func casesRemoved(s *subject, _ picked) (hits []hit) {
 					hits = append(hits, hit{line: l.New})
 					was = -1
 				}
-			case caseLine().Match(text) || caseRow().Match(text):
+			case isCase(text):
 				if l.Op == '-' {
 					gone++
 				} else {
@@ -71,7 +75,7 @@ func casesRemoved(s *subject, _ picked) (hits []hit) {
 func onlyCases(h *diffreview.Hunk) bool {
 	left := false
 	for _, l := range h.Lines {
-		row := caseLine().Match(clip(l.Text)) || caseRow().Match(clip(l.Text))
+		row := isCase(clip(l.Text))
 		switch {
 		case l.Op == '+':
 			return false
@@ -82,6 +86,12 @@ func onlyCases(h *diffreview.Hunk) bool {
 		}
 	}
 	return left
+}
+
+// isCase says whether a line is one case. Most lines begin with a letter.
+func isCase(text []byte) bool {
+	t := bytes.TrimSpace(text)
+	return len(t) > 0 && bytes.IndexByte([]byte("{([|#@-pA"), t[0]) >= 0 && (caseLine().Match(text) || caseRow().Match(text))
 }
 
 // commas counts what a list on one line has, roughly.
@@ -95,7 +105,7 @@ func testsConditional(s *subject, with picked) (hits []hit) {
 	}
 	was := false // a condition was there and is another now
 	for _, l := range s.removed {
-		was = was || bytes.Contains(l.text, []byte("go:build")) || bytes.Contains(l.text, []byte("+build"))
+		was = was || bytes.Contains(l.text, []byte("go:build"))
 	}
 	cfg := false
 	for _, l := range s.removed {
@@ -128,13 +138,12 @@ var finer = words("places precision decimal digits")
 
 // toleranceWidened finds numbers that say how near is near enough, and that take
 // the place of stricter ones on a line that is else the same.
-func toleranceWidened(s *subject, with picked) (hits []hit) {
-	if s.came() || s.gone() || !s.test {
+func toleranceWidened(s *subject, _ picked) (hits []hit) {
+	if s.came() || s.gone() || !s.test || s.prose || s.data {
 		return nil
 	}
 	was := map[string]float64{}
-	gone, _ := with.removed()
-	for _, l := range gone {
+	for _, l := range s.removed[:min(len(s.removed), maxLook)] {
 		if key, _, n, ok := toleranceOf(l.text); ok {
 			was[key] = n
 		}
@@ -142,8 +151,7 @@ func toleranceWidened(s *subject, with picked) (hits []hit) {
 	if len(was) == 0 {
 		return nil
 	}
-	came, _ := with.added()
-	for _, l := range came {
+	for _, l := range s.added[:min(len(s.added), maxLook)] {
 		key, word, n, ok := toleranceOf(l.text)
 		before, there := was[key]
 		if !ok || !there {
@@ -159,6 +167,9 @@ func toleranceWidened(s *subject, with picked) (hits []hit) {
 // toleranceOf gives a line without its tolerance, the word for it and the number.
 func toleranceOf(text []byte) (key, word string, n float64, ok bool) {
 	text = clip(text)
+	if bytes.IndexByte(text, '(') < 0 {
+		return "", "", 0, false
+	}
 	at := tolerance().FindSubmatchIndex(text)
 	if at == nil {
 		return "", "", 0, false
@@ -169,4 +180,39 @@ func toleranceOf(text []byte) (key, word string, n float64, ok bool) {
 		word = "digits"
 	}
 	return string(text[:at[4]]) + "\x00" + string(bytes.TrimSpace(text[at[5]:])), word, n, err == nil
+}
+
+var compared = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\bexpect\((?P<a>[^()]+|[^()]*\([^()]*\)[^()]*)\)\.(?:toBe|toEqual|toStrictEqual|to\.equal|to\.eql|to\.be)\((?P<b>[^()]+|[^()]*\([^()]*\)[^()]*)\)|` +
+		`^\s*assert!?\s*\(?\s*(?P<c>[^=!<>,]+?)\s*===?\s*(?P<d>[^=!<>,]+?)\s*\)?\s*;?\s*$|` +
+		`\b(?:assert_?[eE]quals?|assert_?[sS]ame|assert_eq!?|Equal|StrictEqual|strictEqual|deepEqual|deepStrictEqual|EqualValues|AreEqual|(?:EXPECT|ASSERT|CHECK|REQUIRE)_EQ)\(\s*(?:t\s*,\s*)?(?P<e>[^,()"']+)\s*,\s*(?P<f>[^,()"']+?)\s*[,)]`)
+})
+
+// selfCompared finds assertions whose two sides are the same text. That a thing
+// equals itself is worth a test only where equality is what is tested.
+func selfCompared(s *subject, _ picked) (hits []hit) {
+	if !s.testish() {
+		return nil
+	}
+	tried := 0
+	for _, l := range s.added {
+		if !bytes.Contains(l.text, []byte("ssert")) && !bytes.Contains(l.text, []byte("xpect(")) && !bytes.Contains(l.text, []byte("qual(")) && !bytes.Contains(l.text, []byte("_EQ(")) ||
+			bytes.IndexByte(l.text, ',') < 0 && !bytes.Contains(l.text, []byte("==")) && !bytes.Contains(l.text, []byte(").to")) {
+			continue
+		}
+		if tried++; tried > maxLook {
+			return append(hits, s.tooMany())
+		}
+		at := compared().FindSubmatch(clip(l.text))
+		if at == nil || s.commentLine(l.text) {
+			continue
+		}
+		for g := 1; g+1 < len(at); g += 2 {
+			a, b := bytes.TrimSpace(at[g]), bytes.TrimSpace(at[g+1])
+			if len(a) > 0 && bytes.Equal(a, b) {
+				hits = append(hits, hit{line: l.no})
+			}
+		}
+	}
+	return hits
 }

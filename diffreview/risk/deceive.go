@@ -23,11 +23,11 @@ var deceiveRules = []Rule{
 	{Name: "blob", Severity: warn, Why: "a long encoded text stands for bytes that nobody can read", Check: blob},
 	{Name: "obfuscated", Severity: note, Why: "the code is made unreadable", Line: `(_0x[0-9a-f]{3,}.*){2}|(\\x[0-9a-f]{2}){8}|(\\u00[0-9a-f]{2}){8}|String\.fromCharCode\((\s*\d+\s*,){6}|\bchr\(\d+\)\s*([.+]\s*chr\(\d+\)\s*){4}`, Has: []string{"_0x", `\x`, `\u00`, "fromCharCode", "chr("}, Code: true},
 	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine},
-	{Name: "fetched-then-run", Severity: warn, Why: "this fetches a file and starts it, whatever it is by then", Source: true, Check: fetchedThenRun, Has: []string{"curl", "wget", "aria2c", "urlretrieve", "download", "Invoke-WebRequest", "iwr", "BitsTransfer"}},
+	{Name: "fetched-then-run", Severity: warn, Why: "this fetches a file and starts it, whatever it is by then", Source: true, Check: fetchedThenRun, Has: []string{"curl", "wget", "aria2c", "urlretrieve", "download", "Invoke-WebRequest", "Invoke-RestMethod", "iwr", "irm ", "BitsTransfer", "requests.", "httpx.", "urlopen", "fetch", "axios", "got(", "http.Get", "Net::HTTP", "URI.open", "file_get_contents"}},
 	{
 		Name: "loaded-data", Severity: warn, Code: true, Why: "whoever loads this data makes the objects, or reads the files and addresses, that it names",
-		Line: `!!python/(object|name|module)|!!(javax?|org|com|sun)\.\w+|!ruby/(object|hash|struct|class)\b|!php/object|<!ENTITY\s+(%\s*)?\S+\s+SYSTEM\s+["'](file:|/|php:|expect:|jar:|https?:|netdoc:)|"\$type"\s*:\s*"System\.|"@(type|class)"\s*:\s*"(javax?|com\.sun|org\.apache)\.|xmlns:\w+="(http://xml\.apache\.org/(xalan|xslt)/java|urn:schemas-microsoft-com:xslt)"|<(msxsl|xsl):script\b|<!--#(exec|include)\b`,
-		Has:  []string{"!!", "!ruby", "!php", "ENTITY", "$type", "@type", "@class", "xmlns:", ":script", "<!--#"},
+		Line: `!!python/(object|name|module)|!!java\.|!!javax\.|!!org\.|!!com\.|!!sun\.|!ruby/(object|hash|struct|class)\b|!php/object|<!ENTITY\s+(%\s*)?\S+\s+SYSTEM\s+["'](file:|/|php:|expect:|jar:|https?:|netdoc:)|"\$type"\s*:\s*"System\.|"@(type|class)"\s*:\s*"(javax?|com\.sun|org\.apache)\.|xmlns:\w+="(http://xml\.apache\.org/(xalan|xslt)/java|urn:schemas-microsoft-com:xslt)"|<(msxsl|xsl):script\b|<!--#(exec|include)\b|\$\{jndi:|\$\{\w*:-j\}`,
+		Has:  []string{"!!", "!ruby", "!php", "ENTITY", "$type", "@type", "@class", "xmlns:", ":script", "<!--#", "${jndi", ":-j}"},
 	},
 	{Name: "stored-objects", Severity: warn, Why: "a program that loads this file runs what stands in it", Paths: []string{"*.pkl", "*.pickle", "*.joblib", "*.dill", "*.ckpt", "*.rdata", "*.rds", "*.ser", "*.mar"}},
 	{
@@ -36,8 +36,8 @@ var deceiveRules = []Rule{
 		Line:  `(?i)(^|[,;\t"'])\s*["']*[=+@-][^,;|]*\b(cmd|powershell|msexcel|dde|mshta|rundll32|regsvr32)\b[^,;|]*\||(^|[,;\t"'])\s*["']*[=+@-]\s*(WEBSERVICE|IMPORT(DATA|XML|HTML|FEED|RANGE)|HYPERLINK|CALL|REGISTER(\.ID)?|EXEC|DDE|RTD|FILTERXML)\s*\(`,
 		Has:   []string{"|", "webservice", "import", "hyperlink", "call", "register", "exec", "dde", "rtd", "filterxml"},
 	},
-	{Name: "picture-script", Severity: warn, Why: "opened in a browser, the picture runs this", Paths: []string{"*.svg"}, Line: `(?i)<script\b|\son(load|click|error|mouse\w+|focus|begin|end|activate)\s*=|(href|src)\s*=\s*["']\s*(javascript:|data:(text/html|application))`, Has: []string{"<script", " on", "\ton", "javascript:", "data:"}},
-	{Name: "page-script", Severity: warn, Why: "a viewer that renders this page runs it, at once or with a click", Paths: []string{"*.md", "*.markdown", "*.rst", "*.adoc", "*.textile"}, Line: `(?i)<(img|svg|body|video|audio|details|input|iframe|object|embed)\b[^>]*\son(error|load|toggle|focus|begin)\s*=|\]\(\s*<?(javascript|vbscript|data:text/html)[:;,]`, Has: []string{"onerror", "onload", "ontoggle", "onfocus", "onbegin", "javascript:", "vbscript:", "data:text"}},
+	{Name: "picture-script", Severity: warn, Why: "opened in a browser, the picture runs this", Paths: []string{"*.svg"}, Line: `(?i)<script\b|\bonload|\bonclick|\bonerror|\bonmouse|\bonfocus|\bonbegin|\bonend|\bonactivate|(href|src)\s*=\s*["']\s*(javascript:|data:(text/html|application))`, Has: []string{"<script", "onload", "onclick", "onerror", "onmouse", "onfocus", "onbegin", "onend", "onactivate", "javascript:", "data:"}},
+	{Name: "page-script", Severity: warn, Why: "a viewer that renders this page runs it, at once or with a click", Paths: []string{"*.md", "*.markdown", "*.rst", "*.adoc", "*.textile"}, Line: `(?i)<(img|svg|body|video|audio|details|input|iframe|object|embed)\b[^>]*\b(onerror|onload|ontoggle|onfocus|onbegin)|\]\(\s*<?(javascript|vbscript|data:text/html)[:;,]`, Has: []string{"onerror", "onload", "ontoggle", "onfocus", "onbegin", "javascript:", "vbscript:", "data:text"}},
 	{
 		Name: "database-shell", Severity: warn, Why: "running these statements starts programs, or reads and writes files, where the database or its client runs",
 		Paths: []string{"*.sql", "*.psql", "*.pgsql", "*.ddl", "*.mysql", "*.plsql"},
