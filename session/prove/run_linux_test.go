@@ -34,7 +34,8 @@ func runFolders(t *testing.T, h *session.Host) []string {
 	return found
 }
 
-// What a killed run leaves, processes and files, the next one takes away.
+// The sessions of a killed run end with it; the files it leaves, and what else it
+// started, the next one takes away.
 func TestTheNextRunClearsUpAfterAKilledOne(t *testing.T) {
 	h := ownState(t)
 	cmd := exec.Command("/proc/self/exe")
@@ -58,6 +59,15 @@ func TestTheNextRunClearsUpAfterAKilledOne(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // killed
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		live, err := processesOf(id)
+		if err == nil && len(live) == 0 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("20 s after the kill: %v, %v; want no session of the run", live, err)
+		}
+	}
 	rec, err := Run(t.Context(), h, walls.Run{Only: []int{5}}, nil)
 	if err != nil || len(rec.Left) > 0 {
 		t.Fatalf("got %+v, %v", rec, err)

@@ -53,7 +53,7 @@ func (t *sessions) open(ctx context.Context, pol *policy.Policy) (room, error) {
 		t.names(s.stand)
 	}
 	id, err := e.host.Create(ctx, session.Request{
-		Repo: e.repo, Policy: file, Agent: "command", Name: fmt.Sprintf("walls-%d", e.rooms), Command: []string{s.path}, Hold: true, Proving: true, Stand: s.stand,
+		Repo: e.repo, Policy: file, Agent: "command", Name: fmt.Sprintf("walls-%d", e.rooms), Command: []string{s.path}, Hold: true, Bound: true, Proving: true, Stand: s.stand,
 	}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("start a session: %w", err)
@@ -95,7 +95,7 @@ func (s *sess) again(ctx context.Context) error {
 	<-s.ended
 	_ = s.quit.Close() // nobody reads it any more
 	s.quit = nil
-	if err := s.e.host.Resume(ctx, s.dir, session.Request{Command: []string{s.path}, Hold: true, Proving: true, Stand: s.stand}); err != nil {
+	if err := s.e.host.Resume(ctx, s.dir, session.Request{Command: []string{s.path}, Hold: true, Bound: true, Proving: true, Stand: s.stand}); err != nil {
 		return fmt.Errorf("resume the session: %w", err)
 	}
 	return s.attach(ctx)

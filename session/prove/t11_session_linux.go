@@ -109,7 +109,7 @@ func (l *life) begin(ctx context.Context, bound bool) error {
 		return err
 	}
 	id, err := e.host.Create(ctx, session.Request{
-		Repo: e.repo, Policy: file, Agent: "command", Name: "life-" + l.word, Command: []string{l.s.path}, Hold: true, Bound: bound, Proving: true, Stand: dest.stand(""),
+		Repo: e.repo, Policy: file, Agent: "command", Name: "life-" + l.word, Command: []string{l.s.path}, Hold: true, Bound: true, Proving: true, Stand: dest.stand(""),
 	}, nil)
 	if err != nil {
 		return fmt.Errorf("start a session: %w", err)
