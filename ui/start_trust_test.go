@@ -75,7 +75,16 @@ func TestTrustIsNeverGivenByAccident(t *testing.T) {
 	d.NotSee("trust the repository's own policy?")
 	d.Press("t")
 	d.Advance(kit.Grace)
-	d.Press("G", "y")
+	d.Press("G", "y", "end", "y", "g", "space", "G", "y")
+	if got := calls(b, "TrustPolicy"); len(got) > 0 {
+		t.Fatalf("got %q with most of it skipped", got)
+	}
+	d.See("scroll through it: then y")
+	d.Press("g")
+	for range 40 {
+		d.Press("space")
+	}
+	d.Press("y")
 	if got := calls(b, "TrustPolicy"); len(got) != 1 {
 		t.Fatalf("got %q after all of it was on the screen, want it trusted", got)
 	}

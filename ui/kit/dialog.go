@@ -40,11 +40,18 @@ type Ask struct {
 	// ignored for Grace after it was first drawn.
 	Clock Clock
 	Late  bool
+	// Each is set where the question is the only place that says what a grave answer
+	// means: a jump to its end does not turn that on, for what lies between was not
+	// on the screen.
+	Each bool
 
 	drawn time.Time
 	top   int
 	page  int
 	total int
+	width int
+	read  int // how many lines from the first on were on the screen, and of Lines
+	whole int
 	seen  bool
 	done  bool
 }
@@ -61,13 +68,27 @@ func (a *Ask) View(w, h int) []string {
 		a.drawn = a.Clock.Now()
 	}
 	var all []string
-	for _, l := range a.Lines {
+	ends := make([]int, len(a.Lines))
+	for i, l := range a.Lines {
 		all = append(all, Wrap(l, w)...)
+		ends[i] = len(all)
 	}
 	a.total, a.page = len(all), h
 	a.top = max(0, min(a.top, len(all)-h))
 	to := min(len(all), a.top+h)
-	if to == len(all) {
+	if a.width != w { // they are cut elsewhere now: what was read whole stays so
+		a.width, a.read = w, 0
+		if a.whole > 0 {
+			a.read = ends[a.whole-1]
+		}
+	}
+	if a.top <= a.read {
+		a.read = max(a.read, to)
+	}
+	for a.whole < len(ends) && ends[a.whole] <= a.read {
+		a.whole++
+	}
+	if to == len(all) && (!a.Each || a.read == len(all)) {
 		a.seen = true
 	}
 	return all[a.top:to]
@@ -107,6 +128,9 @@ func (a *Ask) Keys() []Binding {
 		for _, c := range a.Choices {
 			if c.Grave && !a.seen {
 				scroll[0].Help = "scroll: " + c.Key + " is below" // its key does nothing before that
+				if a.Each {
+					scroll[0].Help = "scroll through it: then " + c.Key
+				}
 			}
 		}
 		rows = append(rows, scroll...)

@@ -140,3 +140,43 @@ func TestASCIIKeepsWidthsAndSequences(t *testing.T) {
 		t.Fatalf("got %q", out)
 	}
 }
+
+// Lines that were read stay so when the width changes; those that only a resize
+// brought together with the end were not read.
+func TestEachLineOfAQuestionIsReadAcrossWidths(t *testing.T) {
+	ask := func() *Ask {
+		a := &Ask{Each: true, Choices: []Choice{{Key: "n"}, {Key: "y", Grave: true}}}
+		for range 20 {
+			a.Lines = append(a.Lines, "eight by eight by eight")
+		}
+		return a
+	}
+	on := func(a *Ask) bool {
+		return slices.ContainsFunc(a.Keys(), func(b Binding) bool { return slices.Contains(b.Keys, "y") && !b.Off })
+	}
+	scroll := func(a *Ask, key string) {
+		for _, b := range a.Keys() {
+			if slices.Contains(b.Keys, key) {
+				b.Do()
+			}
+		}
+	}
+	a := ask()
+	a.View(40, 10)
+	scroll(a, "G")
+	if a.View(40, 5); on(a) {
+		t.Error("got a yes after a jump over some lines")
+	}
+	a = ask()
+	a.View(10, 15) // five of twenty
+	scroll(a, "G")
+	if a.View(40, 12); on(a) {
+		t.Error("got a yes with lines 6 to 8 never drawn")
+	}
+	a.top = 4
+	a.View(40, 12)
+	scroll(a, "G")
+	if a.View(40, 12); !on(a) {
+		t.Error("got no yes after each line was drawn")
+	}
+}

@@ -44,7 +44,7 @@ func (m *Model) asks(w, h int) []string {
 func (m *Model) askTrust() tea.Cmd {
 	r := m.preview.Repository
 	m.ctx.Tell(kit.Show{Dialog: &kit.Ask{
-		Head: "trust the repository's own policy?", Lines: trustLines(r), Clock: m.ctx.Clock, Late: true,
+		Head: "trust the repository's own policy?", Lines: trustLines(r), Clock: m.ctx.Clock, Late: true, Each: true,
 		Choices: []kit.Choice{
 			{Key: "n", Label: "no: yours stays as it is"},
 			{Key: "y", Label: "yes, trust all of this", Grave: true, Do: func() tea.Cmd { return m.trust(r) }},
