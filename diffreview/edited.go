@@ -18,7 +18,7 @@ type Find func(cs *ChangeSet, content func(Blob) ([]byte, error)) error
 // findings: one without any where the outcome is the base. The change set stays
 // as it is.
 func (cs *ChangeSet) Judge(outcomes []Outcome, content func(Blob) ([]byte, error), find Find) ([]File, error) {
-	as, err := cs.judge(outcomes, content, find)
+	as, err := cs.judge(outcomes, everyFile, content, find)
 	if err != nil {
 		return nil, err
 	}
@@ -35,9 +35,11 @@ func (cs *ChangeSet) Judge(outcomes []Outcome, content func(Blob) ([]byte, error
 	return out, nil
 }
 
-// judge gives the whole change set with outcomes in it. As in Build, a file that
-// moved is one that goes and one that comes.
-func (cs *ChangeSet) judge(outcomes []Outcome, content func(Blob) ([]byte, error), find Find) (*ChangeSet, error) {
+func everyFile(*File) bool { return true }
+
+// judge gives what rest takes of the change set with outcomes in it. As in Build, a
+// file that moved is one that goes and one that comes.
+func (cs *ChangeSet) judge(outcomes []Outcome, rest func(*File) bool, content func(Blob) ([]byte, error), find Find) (*ChangeSet, error) {
 	as := &ChangeSet{Session: cs.Session, Repo: cs.Repo, SnapshotAt: cs.SnapshotAt, Files: make([]File, 0, len(cs.Files)+len(outcomes))}
 	texts := map[Blob][]byte{}
 	read := func(b Blob) ([]byte, error) {
@@ -73,6 +75,9 @@ func (cs *ChangeSet) judge(outcomes []Outcome, content func(Blob) ([]byte, error
 		}
 	}
 	for i := range cs.Files {
+		if !rest(&cs.Files[i]) {
+			continue
+		}
 		f := cs.Files[i]
 		if f.Status == Renamed {
 			if err := errors.Join(put(f.OldPath, f.Old, Entry{}), put(f.Path, Entry{}, f.New)); err != nil {
@@ -128,7 +133,7 @@ func (cs *ChangeSet) JudgeEdits(content func(Blob) ([]byte, error), find Find) e
 	if len(all) == 0 {
 		return nil
 	}
-	as, err := cs.judge(outcomes, content, find)
+	as, err := cs.judge(outcomes, everyFile, content, find)
 	if err != nil {
 		return err
 	}

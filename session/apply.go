@@ -1,9 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -108,7 +110,14 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if len(targets) == 0 {
 		return out, fmt.Errorf("nothing %sis approved; %w", narrow, ErrNothing)
 	}
+	part, err := r.Set.JudgePart(o.Only, r.Content, r.Facts.Find)
+	if err != nil {
+		return out, fmt.Errorf("look for risks in what is approved: %w", err)
+	}
 	out.Risks = ownRisks(r.Set, o.Only)
+	for _, x := range part {
+		out.Risks = append(out.Risks, Risk{Path: x.Path, In: "part", Finding: x.Finding})
+	}
 	switch {
 	case o.To.Branch != "":
 		return h.toBranch(ctx, d, r, o, targets, out)
@@ -233,14 +242,17 @@ func (h *Host) fold(out *Applied, res apply.Result) {
 func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, error) {
 	var skipped []PathWhy
 	mark := func(dec *diffreview.Decisions) error {
-		for _, s := range dec.ApproveAll(r.Set, o.AcceptRisk, o.Only, h.verdictBy(diffreview.Approved, "")) {
+		before := maps.Clone(dec.Units)
+		all := dec.ApproveAll(r.Set, o.AcceptRisk, o.Only, h.verdictBy(diffreview.Approved, ""))
+		dec.Fill(r.Set)
+		held, err := holdBack(r, dec, before, o)
+		for _, s := range append(all, held...) {
 			// Once for all hunks of a file that one finding holds back.
 			if one := (PathWhy{s.Path, s.Why}); len(skipped) == 0 || skipped[len(skipped)-1] != one {
 				skipped = append(skipped, one)
 			}
 		}
-		dec.Fill(r.Set)
-		return nil
+		return err
 	}
 	if o.DryRun {
 		dec, err := loadDecisions(d)
@@ -256,6 +268,53 @@ func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, er
 	return skipped, d.AppendEvent(time.Now(), "decided", "approved all but what is risky", map[string]any{
 		"by": h.User, "tty": h.TTY, "accept_risk": o.AcceptRisk, "skipped": skipped,
 	})
+}
+
+// maxHolds is how often what is left of a bulk approval is judged anew.
+const maxHolds = 8
+
+// holdBack takes back what a bulk approval approved of files in which the rules find
+// more once the rest is left out: a test that goes away because it moved to a file
+// that is held back itself. before are the decisions before it.
+func holdBack(r *Review, dec *diffreview.Decisions, before map[string]diffreview.Decision, o ApplyOptions) (held []diffreview.Skipped, err error) {
+	for n := range maxHolds + 1 {
+		part, err := r.Set.JudgePart(o.Only, r.Content, r.Facts.Find)
+		if err != nil {
+			return held, fmt.Errorf("look for risks in what is approved: %w", err)
+		}
+		why := map[string]string{}
+		for _, x := range part {
+			if !slices.Contains(o.AcceptRisk, x.Rule) && why[x.Path] == "" {
+				why[x.Path] = fmt.Sprintf("%s: %s: %s (the rest of the change is left out)", x.Severity, x.Rule, x.Why)
+			}
+		}
+		if len(why) == 0 {
+			return held, nil
+		}
+		took := false
+		for i := range r.Set.Files {
+			f := &r.Set.Files[i]
+			because := cmp.Or(why[f.Path], why[f.OldPath])
+			if n == maxHolds {
+				because = "what is left out shows ever more risks in the rest: approve it in the review"
+			}
+			if because == "" {
+				continue
+			}
+			for _, id := range f.UnitIDs() {
+				if was, is := before[id], dec.Units[id]; was != is {
+					dec.Set(was, id)
+					held = append(held, diffreview.Skipped{Path: f.Path, ID: id, Why: because})
+					took = true
+				}
+			}
+		}
+		if !took { // approved by hand: it is told
+			return held, nil
+		}
+		dec.Fill(r.Set)
+	}
+	return held, nil
 }
 
 // targetsOf turns the approved part of a change set into what apply writes.

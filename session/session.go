@@ -150,8 +150,8 @@ type Applied struct {
 	Merged    []PathWhy `json:"merged"`  // of applied: joined with the host's own changes; what was joined
 	Conflicts []PathWhy `json:"conflicts"`
 	Skipped   []PathWhy `json:"skipped"`
-	// Risks are above a note and in what reviewers wrote themselves, or in a merge
-	// and in neither of its sides.
+	// Risks are above a note and in what reviewers wrote themselves, in a merge and
+	// in neither of its sides, or in what is approved without the rest.
 	Risks []Risk `json:"risks"`
 	// Branch is what an apply to one makes, or its undo took away; Commit is then
 	// made, and Parent the one that it follows.
@@ -167,10 +167,10 @@ type Applied struct {
 	Plan string `json:"-"`
 }
 
-// Risk is a finding in a text that is no agent's.
+// Risk is a finding that the agent's change as a whole does not have.
 type Risk struct {
 	Path string `json:"path"`
-	In   string `json:"in"` // "edit", or "merge" whose lines are then counted
+	In   string `json:"in"` // "edit", or "merge" or "part", whose lines are then counted
 	diffreview.Finding
 }
 

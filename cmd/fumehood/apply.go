@@ -149,7 +149,7 @@ func printApplied(w io.Writer, res session.Applied, err error, asJSON, dry bool,
 }
 
 // ownWords say whose text a risk is in.
-var ownWords = map[string]string{"edit": "a reviewer's own text", "merge": "the merged text"}
+var ownWords = map[string]string{"edit": "a reviewer's own text", "merge": "the merged text", "part": "what is approved without the rest"}
 
 // kindText names what a plain "applied" would hide.
 func kindText(res session.Applied, path string) string {

@@ -163,8 +163,8 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 	return out, len(msg.Would) > 0 && len(msg.Check.Conflicts) == 0
 }
 
-// ownWords say whose text a risk is in that is no agent's.
-var ownWords = map[string]string{"edit": "a reviewer's text", "merge": "merged"}
+// ownWords say what a risk is in that the agent's change as a whole does not have.
+var ownWords = map[string]string{"edit": "a reviewer's text", "merge": "merged", "part": "without the rest"}
 
 func unshown(f *diffreview.File) string {
 	if f.Unshown != "" {
