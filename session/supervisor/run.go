@@ -26,7 +26,7 @@ type run struct {
 	tty     bool
 	size    isolate.Size
 	proc    *isolate.Process
-	term    *term.Terminal
+	term    *term.Terminal // nil without tty, and for a command that never began
 	started time.Time
 	last    atomic.Int64 // of a captured run: last output or input, Unix nanoseconds
 	status  isolate.Status
@@ -62,6 +62,12 @@ func (r *run) beginTTY() error {
 	proc, err := r.s.sb.Spawn(r.cmd)
 	if err != nil {
 		return fmt.Errorf("start %q: %w", r.cmd.Argv[0], err)
+	}
+	if proc.PTY() == nil { // it can't be executed, so it never had one
+		r.proc, r.status = proc, proc.Wait()
+		close(r.exited)
+		close(r.drained)
+		return nil
 	}
 	t, err := term.Start(proc.PTY(), int(r.cmd.TTY.Cols), int(r.cmd.TTY.Rows), logWriter{r.s, store.Screen},
 		term.Options{Screen: term.ScreenOptions{Clipboard: r.s.pol.Terminal.Clipboard, Signals: r.signals(), Now: time.Now}})
@@ -155,6 +161,9 @@ func (r *run) pump(done *sync.WaitGroup, f *os.File, st store.Stream, k wire.Kin
 // input gives bytes to the command's stdin.
 func (r *run) input(p []byte) error {
 	if r.tty {
+		if r.term == nil {
+			return io.ErrClosedPipe // what is typed to a command that never began
+		}
 		_, err := r.term.Write(p)
 		return err
 	}

@@ -157,6 +157,9 @@ func (s *supervisor) answer(q wire.Request) (wire.Reply, error) {
 	default: // for the terminal; input refuses what it does not know
 	}
 	t := s.screen()
+	if t == nil && s.start.TTY {
+		return wire.Reply{}, errors.New("the command has not begun")
+	}
 	if t == nil {
 		return wire.Reply{}, errors.New("this session's command has no terminal")
 	}
