@@ -70,7 +70,7 @@ func TestTheCommandLine(t *testing.T) {
 		{"one that names a template's word", claude, "{prompt} {home}", false, []string{"claude", skip, "-p", "--", "{prompt} {home}"}, ""},
 		{"a shell takes none", shell, "true", false, nil, "give --agent or a command, not both"},
 		{"a shell", shell, "", false, []string{"/bin/bash", "-i"}, ""},
-		{"below the session's home", demo, "", false, []string{"/bin/sh", "/h/.local/bin/demo-agent"}, ""},
+		{"below the session's home", demo, "", false, []string{"/bin/sh", "/h/.demo-agent"}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := tt.profile.Argv(tt.prompt, tt.tty, "/h")

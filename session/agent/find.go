@@ -101,8 +101,9 @@ func readBuiltin(name string) (Profile, error) {
 	if err != nil {
 		return p, fmt.Errorf("built-in agent %q: %w", name, err)
 	}
-	// A file beside its profile, so that a shell's tools can check it.
-	p.Seed = append(p.Seed, File{Path: ".local/bin/demo-agent", Text: string(script), Exec: true})
+	// A file beside its profile, so that a shell's tools can check it. Not in
+	// .local/bin, over which the account's own may lie, as a toolchain.
+	p.Seed = append(p.Seed, File{Path: ".demo-agent", Text: string(script), Exec: true})
 	return p, nil
 }
 

@@ -43,7 +43,7 @@ func (t *bareTarget) open(ctx context.Context, pol *policy.Policy) (room, error)
 		uid, gid = 61184, 61184 // as a session of root's: no account's, no package's
 	}
 	r := &bareRoom{
-		e: e, dir: dir, path: isolate.HomeInside + "/.local/bin/" + name,
+		e: e, dir: dir, path: isolate.HomeInside + "/" + name,
 		// Below a private folder, so that there is one above to be sealed.
 		inside: "/tmp/fumehood-" + e.id + "/above/repo", input: "/srv/fumehood-" + e.id,
 	}
@@ -54,7 +54,7 @@ func (t *bareTarget) open(ctx context.Context, pol *policy.Policy) (room, error)
 		r.inside = "/srv/fumehood-workspace-" + e.id + "/repo" // else it would be made in the host's
 	}
 	give := func(path string) error { return os.Lchown(path, uid, gid) }
-	for _, sub := range []string{"", "canary", "input", "workspace", "home", "home/.local", "home/.local/bin"} {
+	for _, sub := range []string{"", "canary", "input", "workspace", "home"} {
 		path := filepath.Join(dir, sub)
 		if err := os.Mkdir(path, 0o700); err != nil {
 			return nil, fmt.Errorf("make a throw-away sandbox's folder: %w", err)
@@ -68,7 +68,7 @@ func (t *bareTarget) open(ctx context.Context, pol *policy.Policy) (room, error)
 	if err := copyTree(e.repo, filepath.Join(dir, "workspace"), give); err != nil {
 		return nil, err
 	}
-	if err := copyProgram(filepath.Join(dir, "home/.local/bin", name), uid, gid); err != nil {
+	if err := copyProgram(filepath.Join(dir, "home", name), uid, gid); err != nil {
 		return nil, err
 	}
 	spec := isolate.Spec{

@@ -43,7 +43,9 @@ func (t *sessions) open(ctx context.Context, pol *policy.Policy) (room, error) {
 		return nil, fmt.Errorf("policy of a session: %w", err)
 	}
 	name := fmt.Sprintf("%s-%s-%d", probe.Name, e.id, e.rooms)
-	s := &sess{e: e, path: isolate.HomeInside + "/.local/bin/" + name}
+	// At the top of the home: the account's own ~/.local/bin may lie over that of
+	// the session, as a toolchain.
+	s := &sess{e: e, path: isolate.HomeInside + "/" + name}
 	dest, err := e.far()
 	if err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (s *sess) begin(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := copyProgram(filepath.Join(s.dir.Home(), ".local/bin", name), rec.UID, rec.GID); err != nil {
+	if err := copyProgram(filepath.Join(s.dir.Home(), name), rec.UID, rec.GID); err != nil {
 		return err
 	}
 	return s.attach(ctx)
@@ -209,11 +211,11 @@ func (s *sess) nested(ctx context.Context, mark string) (int, string, error) {
 		return 0, "", err
 	}
 	const name = "fumehood"
-	if err := copyProgram(filepath.Join(s.dir.Home(), ".local/bin", name), rec.UID, rec.GID); err != nil {
+	if err := copyProgram(filepath.Join(s.dir.Home(), name), rec.UID, rec.GID); err != nil {
 		return 0, "", err
 	}
 	out := &sink{hello: make(chan probe.Hello, 1), word: make(chan struct{}, 1)}
-	end, err := session.Exec(ctx, s.dir, session.Execed{Argv: []string{isolate.HomeInside + "/.local/bin/" + name, "run", "--repo", s.e.repo, "--", "/bin/sh", "-c", "echo began > marker-" + mark}},
+	end, err := session.Exec(ctx, s.dir, session.Execed{Argv: []string{isolate.HomeInside + "/" + name, "run", "--repo", s.e.repo, "--", "/bin/sh", "-c", "echo began > marker-" + mark}},
 		session.Streams{Out: out, Err: out})
 	if err != nil {
 		return 0, "", err

@@ -103,7 +103,7 @@ func (c *captures) start(ctx context.Context, pol *policy.Policy, argv func(prog
 		return nil, "", fmt.Errorf("policy of a session: %w", err)
 	}
 	name := fmt.Sprintf("%s-%s-%d", probe.Name, e.id, e.rooms)
-	program := isolate.HomeInside + "/.local/bin/" + name
+	program := isolate.HomeInside + "/" + name
 	dest, err := e.far()
 	if err != nil {
 		return nil, "", err
@@ -120,7 +120,7 @@ func (c *captures) start(ctx context.Context, pol *policy.Policy, argv func(prog
 	if err != nil {
 		return nil, "", err
 	}
-	if err := copyProgram(filepath.Join(s.dir.Home(), ".local/bin", name), rec.UID, rec.GID); err != nil {
+	if err := copyProgram(filepath.Join(s.dir.Home(), name), rec.UID, rec.GID); err != nil {
 		return nil, "", err
 	}
 	return &capturedRun{dir: s.dir, pol: &with}, name, nil

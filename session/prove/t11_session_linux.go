@@ -103,7 +103,7 @@ func (l *life) begin(ctx context.Context, bound bool) error {
 		return fmt.Errorf("policy of a session: %w", err)
 	}
 	name := fmt.Sprintf("%s-%s-%s", probe.Name, e.id, l.word)
-	l.s = &sess{e: e, path: isolate.HomeInside + "/.local/bin/" + name}
+	l.s = &sess{e: e, path: isolate.HomeInside + "/" + name}
 	dest, err := e.far()
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ func (l *life) begin(ctx context.Context, bound bool) error {
 	if err != nil {
 		return err
 	}
-	if err := copyProgram(filepath.Join(l.s.dir.Home(), ".local/bin", name), rec.UID, rec.GID); err != nil {
+	if err := copyProgram(filepath.Join(l.s.dir.Home(), name), rec.UID, rec.GID); err != nil {
 		return err
 	}
 	return l.attach(ctx)
