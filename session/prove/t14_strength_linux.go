@@ -231,7 +231,7 @@ func (e *env) victimRows(rm room, v *victim) []row {
 	reach("limits", fmt.Sprintf("read the limits of process %d of the host", v.pid),
 		probe.Action{Steps: []probe.Step{{Call: "prlimit64", Args: []string{pid, "7", "0", "z:16"}}}}, "prlimit64")
 	reach("priority", fmt.Sprintf("set the priority of process %d of the host", v.pid),
-		probe.Action{Steps: []probe.Step{{Call: "setpriority", Args: []string{"0", pid, "0"}}}}, "setpriority")
+		probe.Action{Steps: []probe.Step{{Call: "setpriority", Args: []string{"0", pid, niceOf(v.pid)}}}}, "setpriority")
 	if sup := parentOf(rm.first()); e.target.kind() == ours && sup > 1 {
 		reach("supervisor", fmt.Sprintf("send no signal to the session's supervisor, kill(%d, 0)", sup),
 			probe.Action{Steps: []probe.Step{{Call: "kill", Args: []string{strconv.Itoa(sup), "0"}}}}, "kill")
@@ -242,6 +242,16 @@ func (e *env) victimRows(rm room, v *victim) []row {
 	reach("trace", fmt.Sprintf("trace process %d of the host", v.pid),
 		probe.Action{Steps: []probe.Step{{Call: "ptrace", Args: []string{fmt.Sprint(unix.PTRACE_SEIZE), pid, "0", "0"}}}}, "ptrace")
 	return list
+}
+
+// niceOf is the priority that the process has already, which the kernel lets
+// every process of its account set, one started under nice too.
+func niceOf(pid int) string {
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, pid)
+	if err != nil {
+		return "0"
+	}
+	return strconv.Itoa(20 - raw) // the call itself gives 1 to 40
 }
 
 // queued is a siginfo as sigqueue(3) fills it.
