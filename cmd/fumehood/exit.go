@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 
 	"fumehood/isolate/layer"
 	"fumehood/isolate/policy"
@@ -122,6 +123,9 @@ func hintsOf(err error) []string {
 		}
 	}
 	walk(err)
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		add(`no room is left; "fumehood prune" frees what ended sessions hold, "fumehood rm --force ID" one with its changes`)
+	}
 	for i, h := range out {
 		out[i] = lineText(lines[h]) + h
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,6 +142,12 @@ func policyInit() *cobra.Command {
 			if len(args) > 0 {
 				if strings.Trim(args[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != "" || strings.HasPrefix(args[0], ".") {
 					return fmt.Errorf("the policy name %q: letters, digits, . _ - are allowed, and no . first", args[0])
+				}
+				if slices.Contains(policy.BuiltinNames(), args[0]) { // it would be refused, and the built-in one with it
+					return &exitError{
+						code: exitRefused, err: fmt.Errorf("%q is the name of a built-in policy", args[0]),
+						hint: fmt.Sprintf("fumehood policy init my-%s --from %s", args[0], args[0]),
+					}
 				}
 				path = filepath.Join(h.Config, "fumehood", "policies", args[0]+".toml")
 			}

@@ -45,7 +45,9 @@ func keepError(c *cobra.Command, failed *error) {
 	})
 	if check := c.Args; check != nil {
 		c.Args = func(cmd *cobra.Command, args []string) error {
-			*failed = check(cmd, args)
+			if check(cmd, args) != nil {
+				*failed = wordsError(cmd, args)
+			}
 			return nil
 		}
 	}
@@ -62,6 +64,49 @@ func keepError(c *cobra.Command, failed *error) {
 	}
 }
 
+// wordsError says which words a command can't do anything with, or that some
+// are missing, and how it is called.
+func wordsError(cmd *cobra.Command, args []string) error {
+	line := cmd.Annotations[usageKey]
+	if line == "" {
+		line = cmd.Use
+	}
+	if cmd.HasParent() {
+		line = cmd.Parent().CommandPath() + " " + line
+	}
+	what := fmt.Sprintf("%q can't be given %q", cmd.CommandPath(), strings.Join(args, " "))
+	if len(args) == 0 {
+		what = fmt.Sprintf("%q needs more words", cmd.CommandPath())
+	} else if cmd.HasSubCommands() && !exists(args[0]) {
+		return notACommand(cmd, args[0])
+	}
+	return &exitError{code: exitRefused, err: errors.New(what), hint: "usage: " + line}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// notACommand says so of a word in a command's place, with those that it is
+// close to.
+func notACommand(cmd *cobra.Command, word string) error {
+	what := "is no command"
+	if !cmd.HasParent() {
+		what = "is neither a command nor a folder" // of which the root takes one
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	hint := fmt.Sprintf("%q lists the commands", cmd.CommandPath()+" --help")
+	var near []string
+	for _, name := range cmd.SuggestionsFor(word) {
+		near = append(near, fmt.Sprintf("%q", cmd.CommandPath()+" "+name))
+	}
+	if len(near) > 0 {
+		hint = "did you mean " + strings.Join(near, " or ") + "? " + hint
+	}
+	return &exitError{code: exitRefused, err: fmt.Errorf("%q %s", word, what), hint: hint}
+}
+
 func rootCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fumehood [DIR]",
@@ -76,8 +121,8 @@ func rootCommand() *cobra.Command {
 			dir := "."
 			if len(args) > 0 {
 				dir = args[0]
-				if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("%q is neither a command nor a folder; \"fumehood --help\" lists the commands", dir)
+				if !exists(dir) {
+					return notACommand(cmd, dir)
 				}
 			}
 			return workbench(cmd, dir, "", "sessions")

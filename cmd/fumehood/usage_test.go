@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"charm.land/fang/v2"
@@ -55,5 +58,15 @@ func TestHelpHasTheFlagsBeforeTheCommand(t *testing.T) {
 		if got != want {
 			t.Errorf("%s --help: got %q, want %q", name, got, want)
 		}
+	}
+}
+
+func TestAFullDiskSaysWhatFreesRoom(t *testing.T) {
+	full := fmt.Errorf("make the session's home: %w", &fs.PathError{Op: "write", Path: "/state/x", Err: syscall.ENOSPC})
+	if got := strings.Join(hintsOf(full), "; "); !strings.Contains(got, "fumehood prune") {
+		t.Errorf("got hints %q, want what frees room", got)
+	}
+	if got := hintsOf(&fs.PathError{Op: "write", Path: "/state/x", Err: syscall.EIO}); len(got) > 0 {
+		t.Errorf("got hints %q of another error, want none", got)
 	}
 }

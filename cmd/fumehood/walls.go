@@ -61,13 +61,24 @@ func wallsCommand() *cobra.Command {
 			run := walls.Run{Policy: o.policy, Only: only, Against: strings.Fields(o.against)}
 			tell := func(walls.Event) {}
 			if !o.asJSON {
-				tell = inOrder(only, func(e walls.Event) { printWallEvent(w, e, o.every) })
+				tell = inOrder(only, func(e walls.Event) {
+					if ctx.Err() == nil { // what is cut short is not told as a test in error
+						printWallEvent(w, e, o.every)
+					}
+				})
 			}
 			rec, err := prove.Run(ctx, h, run, tell)
+			if ctx.Err() != nil { // a run that was ended says nothing of the walls
+				ended := errors.New("ended before all tests were run; nothing was recorded")
+				if err != nil {
+					ended = fmt.Errorf("%w: %w", ended, err)
+				}
+				return &exitError{code: exitConflict, err: ended}
+			}
 			if err != nil {
 				return err
 			}
-			if len(run.Against) == 0 && ctx.Err() == nil { // a run that was ended says nothing of the walls
+			if len(run.Against) == 0 {
 				if err := h.SaveProof(rec); err != nil {
 					return fmt.Errorf("keep the record: %w", err)
 				}
@@ -86,7 +97,7 @@ func wallsCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.policy, "policy", "", "the policy to test, a name or file")
+	f.StringVarP(&o.policy, "policy", "p", "", "the policy to test, a name or file")
 	f.StringVar(&o.only, "only", "", "numbers of the tests to run, such as 2,6")
 	f.BoolVar(&o.asJSON, "json", false, "print JSON")
 	f.BoolVar(&o.every, "attempts", false, "print every attempt, not only those that did not hold")

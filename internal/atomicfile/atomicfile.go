@@ -6,6 +6,7 @@ package atomicfile
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,8 +19,8 @@ import (
 // file is untouched and nothing of ours is left beside it.
 func Write(path string, data []byte, perm fs.FileMode) error {
 	return WriteFrom(path, perm, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
+		_, _ = w.Write(data) // the Flush that follows gives its error
+		return nil
 	})
 }
 
@@ -32,7 +33,7 @@ func WriteFrom(path string, perm fs.FileMode, fill func(io.Writer) error) (err e
 	}
 	f, err := os.CreateTemp(dir, "."+base+".new-*")
 	if err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+		return because(path, err)
 	}
 	tmp := f.Name()
 	defer func() {
@@ -46,21 +47,32 @@ func WriteFrom(path string, perm fs.FileMode, fill func(io.Writer) error) (err e
 		return fmt.Errorf("write %q: %w", path, err)
 	}
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+		return because(path, err)
 	}
 	if err := f.Chmod(perm); err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+		return because(path, err)
 	}
 	if err := f.Sync(); err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+		return because(path, err)
 	}
 	if err := f.Close(); err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+		return because(path, err)
 	}
 	if err := os.Rename(tmp, path); err != nil {
-		return fmt.Errorf("write %q: %w", path, err)
+		return because(path, err)
 	}
 	return SyncDir(dir)
+}
+
+// because says why path could not be written, without the name of the file that
+// is written first, which nobody has heard of.
+func because(path string, err error) error {
+	if p := new(fs.PathError); errors.As(err, &p) {
+		err = p.Err
+	} else if l := new(os.LinkError); errors.As(err, &l) {
+		err = l.Err
+	}
+	return fmt.Errorf("write %q: %w", path, err)
 }
 
 // SyncDir makes the names in dir durable: a rename is on disk only after it.

@@ -241,6 +241,9 @@ func parseDecided(raw []byte) (*Decided, error) {
 	if json.Unmarshal(raw, &head) == nil && head.Format == decidedFormat && head.Version != Version {
 		return nil, fmt.Errorf("of version %d: this build reads version %d", head.Version, Version)
 	}
+	if bytes.HasPrefix(raw, []byte(manifestName)) {
+		return nil, errors.New("it is a bundle; what was decided on one is in the file that \"fumehood review\" writes beside it, with .decisions behind its name")
+	}
 	var s savedDecided
 	if err := decode("decisions", raw, &s); err != nil {
 		return nil, err
