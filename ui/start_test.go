@@ -6,6 +6,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"fumehood/session"
 	"fumehood/ui"
 	"fumehood/ui/uitest"
 )
@@ -103,6 +104,13 @@ func TestARefusedStartSaysWhyAndStartsNothing(t *testing.T) {
 		t.Fatalf("got %q, want no start", got)
 	}
 	d.See("✗ not started: policy: network.allow")
+}
+
+// Of a repository that was not looked at nothing is said.
+func TestWithoutACommandNothingIsSaidOfTheRepository(t *testing.T) {
+	d, _ := atStart(t, func(b *uitest.Backend) { b.Look = session.Preview{Err: "no command given"} })
+	d.See("It can't start:", "no command given")
+	d.NotSee("not a git repository", "goes in", "stays out", "It will be able to")
 }
 
 func TestAStartThatFailsSaysWhy(t *testing.T) {

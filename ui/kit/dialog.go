@@ -70,7 +70,7 @@ func (a *Ask) View(w, h int) []string {
 	var all []string
 	ends := make([]int, len(a.Lines))
 	for i, l := range a.Lines {
-		all = append(all, Wrap(l, w)...)
+		all = append(all, wrapItem(l, w)...)
 		ends[i] = len(all)
 	}
 	a.total, a.page = len(all), h

@@ -180,3 +180,11 @@ func TestEachLineOfAQuestionIsReadAcrossWidths(t *testing.T) {
 		t.Error("got no yes after each line was drawn")
 	}
 }
+
+func TestAnIndentedLineOfAQuestionGoesOnIndented(t *testing.T) {
+	a := &Ask{Lines: []string{"a line that is prose and goes on", "  ! a.json  what it means is long"}, Choices: []Choice{{Key: "n"}}}
+	want := []string{"a line that is prose", "and goes on", "  ! a.json  what", "    it means is long"}
+	if got := a.View(20, 10); !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -124,6 +124,15 @@ func WrapLines(s string, w int) []string {
 	return out
 }
 
+// wrapItem wraps one line of a question; what begins indented goes on deeper
+// than it began.
+func wrapItem(l string, w int) []string {
+	if strings.HasPrefix(l, " ") {
+		return WrapLines(l, w)
+	}
+	return Wrap(l, w)
+}
+
 // Indent puts p before each line.
 func Indent(lines []string, p string) []string {
 	out := make([]string, len(lines))

@@ -54,7 +54,7 @@ func (d *Write) Done() bool { return d.done }
 func (d *Write) View(w, h int) []string {
 	var out []string
 	for _, l := range d.Lines {
-		out = append(out, Wrap(l, w)...)
+		out = append(out, wrapItem(l, w)...)
 	}
 	if d.warned {
 		out = append(out, "What you wrote is not kept: esc again drops it.")

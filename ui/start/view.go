@@ -161,6 +161,9 @@ func (m *Model) meaning(w, h int) []string {
 		}
 		out = append(out, "")
 	}
+	if p.Repo == "" { // nothing was looked at: there is no command yet, say
+		return out
+	}
 	out = append(out, m.asks(w, h)...)
 	where := "not a git repository"
 	if p.Git {
