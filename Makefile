@@ -29,7 +29,7 @@ vuln:
 
 race: ## the packages with goroutines, under the race detector (needs a C compiler)
 	@command -v gcc >/dev/null || { echo "SKIPPED: the race detector needs a C compiler, and there is no gcc"; exit 0; }; \
-	CGO_ENABLED=1 $(GO) test -race -p 1 ./session/term ./session/wire ./session/store ./ui/... ./diffreview/...
+	CGO_ENABLED=1 $(GO) test -race -p 1 ./session/term ./session/wire ./session/store ./ui/... ./diffreview ./diffreview/linediff ./diffreview/merge ./diffreview/risk
 
 fuzz: ## what decides on and parses what comes through the proxy; FUZZ=10 for ten times as many inputs
 	.ci/fuzz
