@@ -3,6 +3,8 @@ package session
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -120,7 +122,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	}
 	switch {
 	case o.To.Branch != "":
-		return h.toBranch(ctx, d, r, o, targets, out)
+		return h.toBranch(ctx, d, r, o, targets, part, out)
 	case o.To.Patch != "":
 		return h.toPatch(d, r, o, targets, out)
 	}
@@ -133,7 +135,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if err != nil {
 		return out, err
 	}
-	if out.Plan = plan.hash(); o.Plan != "" && o.Plan != out.Plan {
+	if out.Plan = shownAs(plan.hash(), r.Set, o.Only, part); o.Plan != "" && o.Plan != out.Plan {
 		return out, errStale
 	}
 	res, err := apply.Apply(ctx, ao, plan.targets)
@@ -371,6 +373,31 @@ func ownRisks(set *diffreview.ChangeSet, only func(string) bool) []Risk {
 		}
 	}
 	return out
+}
+
+// shownAs names what is to be written together with what the rules find in it: a
+// newer snapshot may have the same lines approved, and other files that made them
+// harmless, or not.
+func shownAs(plan string, set *diffreview.ChangeSet, only func(string) bool, part []diffreview.PartFinding) string {
+	h := sha256.New()
+	add := func(where, path string, x *diffreview.Finding) {
+		// A hash takes all.
+		_, _ = fmt.Fprintf(h, "%s %q %q %d %q\n", where, path, x.Rule, x.Line, x.Why)
+	}
+	for i := range part {
+		add("part", part[i].Path, &part[i].Finding)
+	}
+	for i := range set.Files {
+		f := &set.Files[i]
+		if !f.Fits(only) || len(f.ApprovedUnits()) == 0 {
+			continue
+		}
+		for _, x := range f.Risks() {
+			add("whole", f.Path, &x)
+		}
+	}
+	_, _ = h.Write([]byte(plan))
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // notApproved says why nothing of a file is written, "" where that needs no

@@ -68,7 +68,7 @@ func (h *Host) toPatch(d store.Dir, r *Review, o ApplyOptions, targets []apply.T
 
 // toBranch makes a commit of what is approved, on a branch of its own, on top of
 // the commit that the session was copied from.
-func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOptions, targets []apply.Target, out Applied) (Applied, error) {
+func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOptions, targets []apply.Target, part []diffreview.PartFinding, out Applied) (Applied, error) {
 	out.Branch = o.To.Branch
 	repo, err := h.sameRepository(ctx, r, o)
 	if err != nil {
@@ -90,7 +90,7 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 	if err != nil {
 		return out, err
 	}
-	out.Parent, out.Plan, out.Notes = parent, p.hash(parent), p.notes
+	out.Parent, out.Plan, out.Notes = parent, shownAs(p.hash(parent), r.Set, o.Only, part), p.notes
 	out.Risks = append(out.Risks, p.risks...)
 	if o.Plan != "" && o.Plan != out.Plan {
 		return out, errStale

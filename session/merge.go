@@ -396,4 +396,4 @@ func conflictsOf(n int) string {
 }
 
 // errStale: what was shown is no longer what would be written.
-var errStale = errors.New("the repository or a decision changed after this was shown; nothing was written: look at it again")
+var errStale = errors.New("the repository, a decision or a risk changed after this was shown; nothing was written: look at it again")

@@ -114,3 +114,27 @@ func TestAKnownRiskIsNotToldAgainForAPart(t *testing.T) {
 		t.Errorf("got %+v, %v, want only the reviewer's own told", a, err)
 	}
 }
+
+// An answer to a question is void when what was approved is risky by then, though
+// it is the same.
+func TestARiskThatCameAfterTheQuestionStopsTheApply(t *testing.T) {
+	for _, to := range []string{"", "made"} {
+		k := newDesk(t, map[string]string{"pay_test.go": keptTest + payTests})
+		if to != "" {
+			k = gitDesk(t, map[string]string{"pay_test.go": keptTest + payTests}, func(string) {})
+		}
+		k.agent(map[string]string{"pay_test.go": keptTest, "money_test.go": "package p\n\n" + payTests})
+		k.approve("pay_test.go")
+		o := ApplyOptions{DryRun: true, To: ApplyTo{Branch: to}}
+		shown, err := k.apply(o)
+		if err != nil || len(shown.Risks) == 0 {
+			t.Fatalf("got %+v, %v, want the plan with its risks", shown, err)
+		}
+		k.agent(map[string]string{"money_test.go": ""})
+		k.must(k.h.Snapshot(t.Context(), k.d))
+		o.DryRun, o.Plan = false, shown.Plan
+		if a, err := k.apply(o); !errors.Is(err, errStale) || len(a.Applied) > 0 {
+			t.Errorf("to %q: got %+v, %v, want nothing written", to, a, err)
+		}
+	}
+}

@@ -16,13 +16,13 @@ func TestAnApplyThatIsNoLongerWhatWasShownSaysSo(t *testing.T) {
 	d, b := approvedReview(t)
 	b.With(func(b *uitest.Backend) {
 		b.Check = session.Applied{Plan: "p1"}
-		b.Fail = map[string]error{"Apply": errors.New("the repository or a decision changed after this was shown; nothing was written: look at it again")}
+		b.Fail = map[string]error{"Apply": errors.New("the repository, a decision or a risk changed after this was shown; nothing was written: look at it again")}
 	})
 	d.Press("A")
 	d.Advance(kit.Grace)
 	d.Press("y")
 	same(t, calls(b, "Apply"), "Apply a1 p1")
-	d.See("apply: the repository or a decision changed after this was shown; nothing was written")
+	d.See("apply: the repository, a decision or a risk changed after this was shown; nothing was written")
 	d.NotSee("Written to your repository")
 }
 

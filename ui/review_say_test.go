@@ -428,3 +428,23 @@ func TestTheQuestionNamesTheRisksOfReviewersTextsAndMerges(t *testing.T) {
 	d.Press("space", "A")
 	d.See("2 risks in it that you approved", "! src/store/open.go line 42, a reviewer's text  everybody can write it", "! src/store/lock.go, merged  the lock leads out")
 }
+
+// A snapshot that came meanwhile can have the same approved, with a risk in it that
+// another file took away before.
+func TestTheQuestionNamesTheRisksOfTheNewestSnapshot(t *testing.T) {
+	d, b := inReview(t, "src/store/open.go")
+	d.Press("space")
+	b.With(func(b *uitest.Backend) {
+		b.Would = []string{"src/store/open.go"}
+		for _, set := range b.Sets {
+			for i := range set.Files {
+				if f := &set.Files[i]; f.Path == "src/store/open.go" {
+					f.Findings = []diffreview.Finding{{Rule: "test-removed", Severity: diffreview.Warn, Why: "the test is nowhere any more"}}
+				}
+			}
+		}
+	})
+	d.NotSee("the test is nowhere any more")
+	d.Press("A")
+	d.See("1 risk in it that you approved", "! src/store/open.go  the test is nowhere any more")
+}

@@ -72,10 +72,12 @@ func question(c session.Applied) string {
 // applyLines says what would be written, what conflicts, what is risky in it
 // and what is left out; can says whether there is anything to say yes to.
 func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
-	byPath := make(map[string]*diffreview.File, len(m.set.Files))
-	for i := range m.set.Files {
+	// The set that was read with the answer has the same approved as the one on the
+	// screen, and maybe other risks in it.
+	byPath := make(map[string]*diffreview.File, len(msg.Set.Files))
+	for i := range msg.Set.Files {
 		// The edits of a rename that is not approved are written at its old name.
-		f := &m.set.Files[i]
+		f := &msg.Set.Files[i]
 		byPath[f.Path] = f
 		if f.OldPath != "" {
 			byPath[f.OldPath] = f
@@ -113,7 +115,7 @@ func (m *Model) applyLines(msg previewMsg) (out []string, can bool) {
 	for _, p := range msg.Would {
 		if f := byPath[p]; f != nil && !told[f] {
 			told[f] = true
-			for _, x := range m.approvedRisks(f) {
+			for _, x := range approvedRisks(f) {
 				risky = append(risky, "  ! "+diffreview.SafeName(p)+"  "+kit.Safe(x.Why))
 			}
 		}
@@ -186,12 +188,16 @@ func whatOf(f *diffreview.File, path string) string {
 
 // approvedRisks are those in the agent's lines; what is written in their place the
 // session judges as it would write it.
-func (m *Model) approvedRisks(f *diffreview.File) []*diffreview.Finding {
+func approvedRisks(f *diffreview.File) []*diffreview.Finding {
+	if len(f.Findings) == 0 {
+		return nil
+	}
 	var out []*diffreview.Finding
+	risky := f.Risky()
 	seen := map[*diffreview.Finding]bool{}
 	f.Each(func(id string, mark *diffreview.Mark, h *diffreview.Hunk) {
 		some := mark.Decision == diffreview.Approved || h != nil && strings.ContainsRune(h.Letters(), 'a') // line by line
-		if x := m.risky[id]; x != nil && some && !seen[x] && x.Edit == "" {
+		if x := risky[id]; x != nil && some && !seen[x] && x.Edit == "" {
 			seen[x] = true
 			out = append(out, x)
 		}

@@ -14,19 +14,20 @@ func TestThePreviewNamesTheRisksOfAMoveInPart(t *testing.T) {
 		Path: "notes.txt", OldPath: "package.json", Status: diffreview.Renamed, Whole: "w",
 		WholeMark: diffreview.Mark{Decision: diffreview.Rejected},
 		Hunks: []diffreview.Hunk{{
-			ID: "h", Lines: []diffreview.Line{{Op: '+', New: 1}, {Op: '+', New: 2}},
+			ID: "h", NewStart: 1, NewLines: 2, Lines: []diffreview.Line{{Op: '+', New: 1}, {Op: '+', New: 2}},
 			Part: []diffreview.Verdict{diffreview.Approved, diffreview.Undecided},
 		}},
+		Findings: []diffreview.Finding{{Line: 1, Severity: diffreview.Danger, Why: "runs at install"}},
 	}
-	why := &diffreview.Finding{Severity: diffreview.Danger, Why: "runs at install"}
-	m := &Model{set: &diffreview.ChangeSet{Files: []diffreview.File{f}}, risky: map[string]*diffreview.Finding{"h": why, "w": why}}
-	lines, can := m.applyLines(previewMsg{Would: []string{"package.json"}})
+	set := &diffreview.ChangeSet{Files: []diffreview.File{f}}
+	m := &Model{set: set}
+	lines, can := m.applyLines(previewMsg{Set: set, Would: []string{"package.json"}})
 	got := strings.Join(lines, "\n")
 	if !can || strings.Count(got, "runs at install") != 1 || !strings.Contains(got, "modified  package.json") {
 		t.Errorf("got %t:\n%s", can, got)
 	}
 	m.set.Files[0].WholeMark.Decision = diffreview.Approved
-	lines, _ = m.applyLines(previewMsg{Would: []string{"notes.txt", "package.json"}})
+	lines, _ = m.applyLines(previewMsg{Set: set, Would: []string{"notes.txt", "package.json"}})
 	got = strings.Join(lines, "\n")
 	if strings.Count(got, "runs at install") != 1 || !strings.Contains(got, "old name  package.json") {
 		t.Errorf("got:\n%s", got)
