@@ -83,6 +83,9 @@ func keygen(ctx context.Context, within time.Duration, in io.Reader, args ...str
 	return out.Bytes(), said, err
 }
 
+// SignatureSuffix is what the name of a signature adds to its file's.
+const SignatureSuffix = ".sig"
+
 // Sign signs a file with an ssh key (a private one, or a public one whose private
 // half an agent holds) and writes the signature to FILE.sig, 0644.
 func Sign(ctx context.Context, file, key string) (string, error) {
@@ -98,7 +101,7 @@ func Sign(ctx context.Context, file, key string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("sign with %s: %w: %s", diffreview.SafeName(key), err, said)
 	}
-	out := file + ".sig"
+	out := file + SignatureSuffix
 	return out, atomicfile.Write(out, sig, 0o644)
 }
 

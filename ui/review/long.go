@@ -112,5 +112,46 @@ func (m *Model) sideways(d int) {
 	for _, r := range fr.regions {
 		least = min(least, -r.from)
 	}
+	if d > 0 && len(fr.regions) == 0 && !m.goesOn(fr, f) {
+		return // nothing is to the right, and all that is drawn would be gone
+	}
 	m.left = max(least, m.left+d*step)
+}
+
+// goesOn says whether a line of the file goes on to the right of what is drawn.
+func (m *Model) goesOn(fr *fileRows, f *diffreview.File) bool {
+	edge := m.left + m.diffWidth() - 2*fr.digits - 6
+	if m.sideOn() {
+		edge = m.left + m.diffWidth()/2 - fr.digits - 5
+	}
+	for _, r := range fr.rows {
+		switch {
+		case r.kind == rowSame && reaches(fr.old.lines[r.line], edge):
+			return true
+		case r.kind != rowLine && r.kind != rowPair:
+			continue
+		}
+		for _, i := range [...]int32{r.line, r.pair} {
+			if i >= 0 && reaches(f.Hunks[r.hunk].Lines[i].Text, edge) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reaches says whether a line may take more than so many cells.
+func reaches(text []byte, cells int) bool {
+	if len(text) > longLine {
+		return true
+	}
+	n := 0
+	for _, s := range diffreview.Visible(text) {
+		if s.Kind == diffreview.Plain {
+			n += kit.Width(string(s.Raw))
+		} else {
+			n += max(4, kit.Width(s.Text)) // a tab at most
+		}
+	}
+	return n > cells
 }
