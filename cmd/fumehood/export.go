@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -73,6 +74,14 @@ func export(cmd *cobra.Command, h *session.Host, d store.Dir, f exportFlags) err
 			f.out, err = bundle.DefaultFile(d, here)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	// Before anything is written, as WriteFile says it of the bundle itself.
+	if sig := f.out + bundle.SignatureSuffix; f.sign != "" && !f.replace {
+		if _, err := os.Lstat(sig); err == nil {
+			return fmt.Errorf("%s is there already; --force replaces it", diffreview.SafeName(sig))
+		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
