@@ -540,3 +540,28 @@ func TestReviewScreens(t *testing.T) {
 		}
 	}
 }
+
+// Moving to the side ends where the longest line does: text that fits stays.
+func TestTextThatFitsIsNotMovedAway(t *testing.T) {
+	d, _ := inView(t, 80, 24, "notes.txt")
+	before := d.Screen()
+	d.Press(">", "right")
+	if got := d.Screen(); got != before {
+		t.Errorf("got\n%s\nwant it as it was:\n%s", got, before)
+	}
+	set, texts, err := uitest.BuiltSet(map[string]uitest.Side{"a.txt": {Text: "x\n"}}, map[string]uitest.Side{"a.txt": {Text: "head" + strings.Repeat(" middle", 12) + " tail\n"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, _ = open(t, 80, 24, func(b *uitest.Backend, o *ui.Options) {
+		o.Place = "review"
+		b.Sets["a1"], b.Texts = set, texts
+	})
+	d.Press("enter")
+	d.See("head middle")
+	d.NotSee("tail")
+	for range 20 {
+		d.Press(">")
+	}
+	d.See("‹", "middle tail")
+}
