@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sort"
 	"strconv"
+	"slices"
 	"strings"
 
 	"fumehood/session/store"
@@ -98,7 +99,7 @@ type AmbiguousError struct {
 func (e *AmbiguousError) Error() string {
 	var names []string
 	for _, c := range e.Candidates {
-		names = append(names, fmt.Sprintf("%s (%s)", c.ID, c.Name))
+		names = append(names, fmt.Sprintf("%s (%s) %s", c.ID, c.Name, c.State))
 	}
 	list := "\n  " + strings.Join(names[:min(len(names), 8)], "\n  ") + andMore(len(names)-8)
 	if e.ID == "" {
@@ -156,6 +157,16 @@ func (h *Host) Find(id, repo string) (store.Dir, error) {
 	for _, d := range found {
 		amb.Candidates = append(amb.Candidates, h.summary(d, recs[d]))
 	}
+	// What is meant is most likely live, or new.
+	slices.SortStableFunc(amb.Candidates, func(a, b Summary) int {
+		if a.Live != b.Live {
+			if a.Live {
+				return -1
+			}
+			return 1
+		}
+		return b.Created.Compare(a.Created)
+	})
 	return "", amb
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -44,9 +45,15 @@ func lsCommand() *cobra.Command {
 				return nil
 			}
 			w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "ID\tNAME\tAGENT\tSTATE\tAGE\tCHANGES\tEGRESS\tREPOSITORY")
+			row := func(cells ...string) {
+				if !all { // the last is the same in each, and would not fit on 80 columns
+					cells = cells[:len(cells)-1]
+				}
+				fmt.Fprintln(w, strings.Join(cells, "\t"))
+			}
+			row("ID", "NAME", "AGENT", "STATE", "AGE", "CHANGES", "EGRESS", "REPOSITORY")
 			for _, s := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, s.Name, s.Agent, stateText(s), ago(s.Created, time.Now()), changesText(s), egressText(s), visible(s.Repo))
+				row(s.ID, s.Name, s.Agent, stateText(s), ago(s.Created, time.Now()), changesText(s), egressText(s), visible(s.Repo))
 			}
 			return w.Flush()
 		},
