@@ -467,3 +467,32 @@ func TestTheMouseMovesInTheReview(t *testing.T) {
 	d.Advance(time.Second)
 	d.See("│▸30 30")
 }
+
+// A hunk that was on the screen before it was risky was not read as what it is now.
+func TestARiskThatComesWithANewSnapshotHasToBeRead(t *testing.T) {
+	for _, key := range []string{"space", "a"} {
+		d, b := inReview(t, "src/store/open.go")
+		d.Advance(2 * kit.Grace)
+		b.With(func(b *uitest.Backend) {
+			for _, set := range b.Sets {
+				for i := range set.Files {
+					if f := &set.Files[i]; f.Path == "src/store/open.go" {
+						f.Findings = []diffreview.Finding{{Rule: "test-removed", Severity: diffreview.Warn, Why: "the test is nowhere any more"}}
+					}
+				}
+			}
+		})
+		d.Press("R")
+		d.See("the test is nowhere any more")
+		b.Called()
+		d.Press(key)
+		if got := calls(b, "Decide"); len(got) > 0 {
+			t.Errorf("%s: got %q, want the risk read first", key, got)
+		}
+		d.Advance(kit.Grace)
+		d.Press("space")
+		if got := calls(b, "Decide"); len(got) != 1 {
+			t.Errorf("%s: got %q, want it approved once it was read", key, got)
+		}
+	}
+}

@@ -289,8 +289,8 @@ func (m *Model) index() {
 		if len(f.Findings) > 0 {
 			for id, x := range f.Risky() {
 				m.risky[id] = x
-				if old := was[id]; x.Edit != "" && (old == nil || old.Edit != x.Edit) {
-					delete(m.looks, id) // it was looked at with another text
+				if old := was[id]; old == nil || old.Edit != x.Edit || old.Rule != x.Rule || old.Why != x.Why || old.Severity != x.Severity {
+					delete(m.looks, id) // it was looked at with another text, or without this risk
 				}
 			}
 		}
