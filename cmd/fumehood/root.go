@@ -151,6 +151,26 @@ func openSession(cmd *cobra.Command, args []string) (*session.Host, store.Dir, e
 	return h, d, err
 }
 
+// openLive is openSession for what only a live session can do: left out, the ID
+// is the repository's only live one.
+func openLive(cmd *cobra.Command, args []string) (*session.Host, store.Dir, error) {
+	h, d, err := openSession(cmd, args)
+	var amb *session.AmbiguousError
+	if len(args) > 0 || !errors.As(err, &amb) {
+		return h, d, err
+	}
+	var live []session.Summary
+	for _, c := range amb.Candidates {
+		if c.Live {
+			live = append(live, c)
+		}
+	}
+	if len(live) != 1 {
+		return h, d, err
+	}
+	return h, h.Root.Dir(live[0].ID), nil
+}
+
 // sessionOf finds the session that args name: the first one, or the only
 // session of the repository around here.
 func sessionOf(cmd *cobra.Command, h *session.Host, args []string) (store.Dir, error) {

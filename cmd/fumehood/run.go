@@ -274,7 +274,7 @@ func attachCommand() *cobra.Command {
 		Short: "Connect this terminal to a running session (ctrl+\\ then d leaves it running)",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, d, err := openSession(cmd, args)
+			h, d, err := openLive(cmd, args)
 			if err != nil {
 				return err
 			}
@@ -296,13 +296,13 @@ func execCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "exec ID -- CMD...", Annotations: usage("exec [--flags] [ID] -- CMD..."),
 		Short:   "Run another command in a live session's sandbox",
-		Example: "fumehood exec calm-1 -- ps aux\nfumehood exec -- ps aux  # the repository's only session",
+		Example: "fumehood exec calm-1 -- ps aux\nfumehood exec -- ps aux  # the repository's only live session",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n := cmd.ArgsLenAtDash()
 			if n < 0 || n > 1 || len(args) == n {
 				return errors.New("a command is needed after --, as in: fumehood exec [ID] -- ls")
 			}
-			_, d, err := openSession(cmd, args[:n])
+			_, d, err := openLive(cmd, args[:n])
 			if err != nil {
 				return err
 			}

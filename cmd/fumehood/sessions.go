@@ -81,7 +81,7 @@ func stopCommand() *cobra.Command {
 		Short: "End everything inside a session; its workspace stays",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			h, d, err := openSession(cmd, args)
+			h, d, err := openLive(cmd, args)
 			if err != nil {
 				return err
 			}
