@@ -28,18 +28,41 @@ func (f *File) Group() Group {
 	ext := path.Ext(base)
 	stem := strings.TrimSuffix(base, ext)
 	under := groupOfDirs(dir)
+	name := strings.TrimSuffix(path.Base(f.Path), path.Ext(f.Path))
 	switch {
 	case under == GroupGenerated, lockNames[base], ext == ".lock", ext == ".snap", ext == ".map",
 		strings.Contains(base, ".min."), strings.Contains(base, ".pb."), strings.Contains(base, "_pb2."),
 		strings.Contains(base, ".generated."), strings.Contains(base, ".gen."), strings.HasPrefix(base, "zz_generated"):
 		return GroupGenerated
 	case under == GroupTests, strings.HasSuffix(stem, "_test"), strings.HasPrefix(base, "test_"),
-		strings.Contains(base, ".test."), strings.Contains(base, ".spec."), strings.HasSuffix(stem, "_spec"):
+		strings.Contains(base, ".test."), strings.Contains(base, ".spec."), strings.HasSuffix(stem, "_spec"),
+		ext == ".t", ext == ".bats", testClass(name, ext):
 		return GroupTests
 	case under == GroupDocs, docExt[ext], docNames[stem]:
 		return GroupDocs
 	}
 	return GroupCode
+}
+
+// testClass says whether a file is named as a class of tests is in some languages:
+// "MoneyTest.java", but not "Contest.java". A class called a specification is one of
+// tests where frameworks name them so.
+func testClass(name, ext string) bool {
+	switch ext {
+	case ".scala", ".groovy", ".hs":
+		if strings.HasSuffix(name, "Spec") {
+			return true
+		}
+	case ".java", ".kt", ".cs", ".fs", ".vb", ".swift", ".m", ".php", ".cpp", ".cc":
+	default:
+		return false
+	}
+	for _, end := range []string{"Test", "Tests", "TestCase", "TestSuite"} {
+		if strings.HasSuffix(name, end) && name != end {
+			return true
+		}
+	}
+	return false
 }
 
 // groupOfDirs says what the folders of a path make of a file: what one of them
@@ -55,6 +78,10 @@ func groupOfDirs(dir string) Group {
 		case "doc", "docs":
 			if out == GroupCode {
 				out = GroupDocs
+			}
+		default:
+			if strings.HasSuffix(part, ".tests") || strings.HasSuffix(part, ".unittests") {
+				out = GroupTests // a project of tests
 			}
 		}
 	}

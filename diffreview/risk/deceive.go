@@ -3,6 +3,7 @@ package risk
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -23,7 +24,7 @@ var deceiveRules = []Rule{
 	{Name: "blob", Severity: warn, Why: "a long encoded text stands for bytes that nobody can read", Check: blob},
 	{Name: "obfuscated", Severity: note, Why: "the code is made unreadable", Line: `(_0x[0-9a-f]{3,}.*){2}|(\\x[0-9a-f]{2}){8}|(\\u00[0-9a-f]{2}){8}|String\.fromCharCode\((\s*\d+\s*,){6}|\bchr\(\d+\)\s*([.+]\s*chr\(\d+\)\s*){4}`, Has: []string{"_0x", `\x`, `\u00`, "fromCharCode", "chr("}, Code: true},
 	{Name: "network-code", Severity: warn, Code: true, Why: "this runs what the network or an encoded text holds, whatever that is by then", Line: netExecLine},
-	{Name: "fetched-then-run", Severity: warn, Why: "this fetches a file and starts it, whatever it is by then", Source: true, Check: fetchedThenRun, Has: []string{"curl", "wget", "aria2c", "urlretrieve", "download", "Invoke-WebRequest", "Invoke-RestMethod", "iwr", "irm ", "BitsTransfer", "requests.", "httpx.", "urlopen", "fetch", "axios", "got(", "http.Get", "Net::HTTP", "URI.open", "file_get_contents"}},
+	{Name: "fetched-then-run", Severity: warn, Why: "this fetches a file and starts it, whatever it is by then", Source: true, Check: fetchedThenRun, Has: slices.Concat(fetchWords, programWords, runWords)},
 	{
 		Name: "loaded-data", Severity: warn, Code: true, Why: "whoever loads this data makes the objects, or reads the files and addresses, that it names",
 		Line: `!!python/(object|name|module)|!!java\.|!!javax\.|!!org\.|!!com\.|!!sun\.|!ruby/(object|hash|struct|class)\b|!php/object|<!ENTITY\s+(%\s*)?\S+\s+SYSTEM\s+["'](file:|/|php:|expect:|jar:|https?:|netdoc:)|"\$type"\s*:\s*"System\.|"@(type|class)"\s*:\s*"(javax?|com\.sun|org\.apache)\.|xmlns:\w+="(http://xml\.apache\.org/(xalan|xslt)/java|urn:schemas-microsoft-com:xslt)"|<(msxsl|xsl):script\b|<!--#(exec|include)\b|\$\{jndi:|\$\{\w*:-j\}`,
@@ -44,7 +45,7 @@ var deceiveRules = []Rule{
 		Line:  `(?i)\b(FROM|TO)\s+PROGRAM\b|^\s*\\(!|o\s*\||g\s*\||w\s*\||copy\b.*\bprogram\b)|\bxp_cmdshell\b|\bsys_(exec|eval)\s*\(|\bINTO\s+(OUTFILE|DUMPFILE)\b|\bLOAD_FILE\s*\(|\bload_extension\s*\(|^\s*\.(shell|system|load)\s|\bLANGUAGE\s+['"]?(plpython3?u|plperlu|plsh|pltclu)\b|\bOPENROWSET\b|\bsp_OACreate\b|\bpg_read_(binary_)?file\b|\blo_(export|import)\b|\bALTER\s+SYSTEM\b|\bUTL_(FILE|HTTP)\b`,
 		Has:   []string{"program", "\\!", "\\o", "\\g", "\\w", "\\copy", "xp_cmdshell", "sys_e", "outfile", "dumpfile", "load_", ".shell", ".system", ".load", "language", "openrowset", "sp_oacreate", "pg_read", "lo_", "alter", "utl_"},
 	},
-	{Name: "package-run", Severity: warn, InTests: note, Code: true, Why: "this fetches a package of the moment, which no lock file names, and runs it", Line: `\b(npx|bunx)\s+(-y|--yes)\b|\b(npx|bunx|pnpm\s+dlx|yarn\s+dlx|npm\s+exec|uvx|pipx\s+run|uv\s+tool\s+run)\s+(-\S+\s+)*@?[\w./-]+@(latest|next|main|master|HEAD)\b|\b(uvx|pipx\s+run)\s+[a-z]|\bgo\s+(run|install)\s+[\w-]+\.[\w.-]+/\S+@(latest|main|master|HEAD)\b|\bdeno\s+run\s.*\b(npm|jsr):|\bdocker\s+run\s.*:latest\s.*\bsh\s+-c`},
+	{Name: "package-run", Severity: warn, InTests: note, Code: true, Why: "this fetches a package of the moment, which no lock file names, and runs it", Line: `\b(npx|bunx)\s+(-y|--yes)\b|\b(npx|bunx|pnpm\s+dlx|yarn\s+dlx|npm\s+exec|uvx|pipx\s+run|uv\s+tool\s+run)\s+(-\S+\s+)*@?[\w./-]+@(latest|next|main|master|HEAD)\b|\b(uvx|pipx\s+run)\s+[a-z]|\bgo\s+(run|install)\s+[\w-]+\.[\w.-]+/\S+@(latest|main|master|HEAD)\b|\bdeno\s+run\s.*\b(npm|jsr):|\bdocker\s+run\s.*:latest\s.*\bsh\s+-c|["']-m["']\s*,\s*["']pip["']\s*,\s*["']install["']|\[\s*["'](pip3?|npm|yarn|pnpm|gem|cargo|apt|apt-get|brew|conda)["']\s*,\s*["'](install|add|i)["']|\b(os\.system|subprocess\.\w+|execSync|exec|spawn(Sync)?|system|shell_exec|popen)\(\s*[frb]?["'\x60](sudo\s+)?(python[\d.]*\s+-m\s+)?(pip3?|npm|yarn|pnpm|gem|cargo|apt|apt-get|brew|conda)\s+(install|add|i)\b`},
 	{Name: "sends-secrets", Severity: warn, Code: true, Why: "this sends the environment, keys or credentials of whoever runs it somewhere else", Line: `\b(curl|wget|nc|ncat)\b.*(\$\((env|printenv|set|cat\s+\S*(\.ssh|\.aws|\.netrc|\.npmrc|\.kube|passwd|shadow|\.env))\b|@\S*(\.ssh/|\.aws/|\.netrc|\.npmrc|\.kube/|\.gnupg|id_rsa|id_ed25519|\.env\b))|\b(env|printenv)\s*\|.*\b(curl|wget|nc|base64)\b|(stringify|dumps|urlencode|b64encode)\(\s*(dict\(\s*)?(process\.env|os\.environ)\s*\)|\b(json|data|body|params)\s*[=:]\s*(dict\(\s*)?(os\.environ|process\.env)\s*[,)}]|169\.254\.169\.254.*(security-credentials|token|user-data)|\b(dig|nslookup|host)\s.*\$\(`},
 	{Name: "executable-file", Severity: warn, Why: "a program or library in machine code, which can't be reviewed here", Check: executables},
 	{Name: "archive", Severity: warn, Why: "an archive or package, which holds files that are not shown here and may run when it is unpacked or installed", Check: archives},

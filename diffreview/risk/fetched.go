@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
 	"sync"
 )
@@ -13,38 +14,69 @@ import (
 // one of them a name, and fetchedBefore how many bytes before it. Of a file the
 // first fetchedMany are followed; more are a finding.
 const (
-	fetchedReach  = 12
+	fetchedReach  = 24
 	fetchedLook   = 1 << 10
 	fetchedNames  = 8
 	fetchedBefore = 160
 	fetchedMany   = 500
 )
 
+// fetchWords stand in lines of commands and scripts that fetch, programWords in those
+// of programs, which hold them often for other reasons as well. runWords stand in
+// lines that start something: far from one of them a program's fetch is not followed.
+var (
+	fetchWords   = []string{"curl", "wget", "aria2c", "urlretrieve", "download", "Invoke-WebRequest", "Invoke-RestMethod", "iwr", "irm ", "BitsTransfer", "requests.", "httpx.", "urlopen", "fetch", "axios", "got(", "http.Get", "Net::HTTP", "URI.open", "file_get_contents", "clone", "svn "}
+	programWords = []string{"http.get", "http.request", "https.", "client.", "reqwest", "ureq", "openStream", "HttpClient", "HttpRequest", "Async(", "readBytes", "readText", "contentsOf", "fromURL", "URLDownload", "Download", "Req.get", "HTTPoison", "readLines", `get("http`, "get('http"}
+	runWords     = []string{"exec", "Exec", "eval", "spawn", "Command", "Process", "chmod", "Chmod", "permissions", "system", "popen", "Popen", "fork(", "startfile", "dlopen", "System.load", "CDLL", "Load", "load(", "load-string", "plugin.Open", "fileURLWithPath", "source(", "ScriptBlock", "import_module", "Function(", "compile", "subprocess", "passthru", "proc_open", "runIn", "iex"}
+)
+
 // fetchedThenRun finds files that are fetched by one command and made executable
 // or started by a later one, on the same line or below, and what is fetched into a
 // variable and run out of it.
 func fetchedThenRun(s *subject, with picked) (hits []hit) {
-	fetches, whole := with.added()
+	lines, whole := with.added()
 	if !whole {
 		hits = append(hits, s.tooMany())
 	}
+	var runs []int // the lines with words by which something is started
+	for _, l := range lines {
+		if holdsAny(l.text, runWords) {
+			runs = append(runs, l.no)
+		}
+	}
 	followed := 0
-	for _, l := range fetches {
-		if s.commentLine(l.text) {
+	for _, l := range lines {
+		plain := holdsAny(l.text, fetchWords)
+		next := sort.SearchInts(runs, l.no)
+		near := next < len(runs) && runs[next] <= l.no+fetchedReach
+		if !plain && !(near && holdsAny(l.text, programWords)) || s.commentLine(l.text) {
 			continue
 		}
 		if followed++; followed > fetchedMany {
 			return append(hits, hit{why: fmt.Sprintf("only the first %d lines that fetch something were looked at", fetchedMany)})
 		}
-		if name, rest := fetchedTo(l.text[:min(len(l.text), fetchedLook)]); name != nil && (starts(rest, name) || s.below(l.no, func(text []byte) bool { return starts(text, name) })) {
-			hits = append(hits, hit{line: l.no})
-			continue
-		}
-		if s.runsVariable(l) {
+		if s.runsFetched(l, plain, near) {
 			hits = append(hits, hit{line: l.no})
 		}
 	}
 	return hits
+}
+
+// runsFetched says whether what a line fetches is started. Near says that
+// something is started below at all, by its words.
+func (s *subject) runsFetched(l line, plain, near bool) bool {
+	if plain {
+		name, rest := fetchedTo(l.text[:min(len(l.text), fetchedLook)])
+		if name != nil && (starts(rest, name) || s.below(l.no, func(text []byte) bool { return starts(text, name) })) || s.runsTree(l) {
+			return true
+		}
+	}
+	return (plain || near) && s.runsVariable(l) || near && s.startsWritten(l)
+}
+
+func holdsAny(text []byte, words []string) bool {
+	text = text[:min(len(text), fetchedLook)]
+	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(text, []byte(w)) })
 }
 
 // below says whether found holds for one of the next lines that were added.
@@ -82,6 +114,61 @@ func (s *subject) runsVariable(l line) bool {
 	})
 }
 
+// runsTree says whether a line of commands fetches a whole tree, and one below
+// builds or starts what lies in it.
+func (s *subject) runsTree(l line) bool {
+	return !s.prose && fetchTree().Match(l.text[:min(len(l.text), fetchedLook)]) && s.below(l.no, treeRun().Match)
+}
+
+// startsWritten says whether a line of a program fetches something, and one below
+// starts a file that one of them writes.
+func (s *subject) startsWritten(l line) bool {
+	text := l.text[:min(len(l.text), fetchedLook)]
+	if !fetchCall().Match(text) {
+		return false
+	}
+	names := writtenNames(nil, text)
+	return startsOneOf(text, names) || s.below(l.no, func(text []byte) bool {
+		names = writtenNames(names, text)
+		return startsOneOf(text, names)
+	})
+}
+
+// writtenNames adds what a line writes to: literal names, and variables that stand
+// for the file or its name.
+func writtenNames(names [][]byte, text []byte) [][]byte {
+	at := writesFile().FindIndex(text)
+	if at == nil {
+		return names
+	}
+	for _, m := range fileName().FindAllSubmatch(text[at[0]:], 4) {
+		name := slices.Concat(m[1], m[2])
+		if len(names) < 2*fetchedNames && len(name) > 0 && !bytes.Contains(name, []byte("://")) {
+			names = append(names, name)
+		}
+	}
+	if to := assigned().FindSubmatch(text); to != nil && len(names) < 2*fetchedNames {
+		names = append(names, to[1])
+	}
+	return names
+}
+
+// startsOneOf says whether a line starts a program of one of the names.
+func startsOneOf(text []byte, names [][]byte) bool {
+	if len(names) == 0 {
+		return false
+	}
+	for _, at := range startCall().FindAllIndex(text, 4) {
+		rest := text[at[1]:]
+		for _, name := range names {
+			if after, ok := bytes.CutPrefix(rest, name); ok && (len(after) == 0 || !partOfWord(after[0])) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 func partOfWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
@@ -104,16 +191,16 @@ func holdsWord(text, name []byte) bool {
 
 var (
 	fetchVariable = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*(?:(?:const|let|var|my|local|export)\s+)?\$?(\w+)\s*(?::=|=)\s*["']?.*(?:requests\.(?:get|post)|httpx\.get|urlopen\(|\bfetch\(|axios|\bgot\(|http\.Get\(|Net::HTTP\.get|URI\.open\(|file_get_contents\(\s*["']https?:|\$\(\s*(?:curl|wget)\b|` + "`" + `\s*(?:curl|wget)\b|Invoke-WebRequest|\biwr\s|Invoke-RestMethod|\birm\s|DownloadString)`)
+		return regexp.MustCompile(`^\s*(?:(?:const|let|var|my|local|export|val)\s+)?(?:\{\s*(?:(?:data|body|text)\s*:\s*)?|\{\s*:ok,\s*)?\$?(\w+)\s*\}?\s*(?:,\s*\w+\s*)?(?::=|=)\s*["']?.*(?:requests\.(?:get|post)|httpx\.get|urlopen\(|\bfetch\(|axios|\bgot\(|http\.Get\(|Net::HTTP\.get|URI\.open\(|file_get_contents\(\s*["']https?:|\$\(\s*(?:curl|wget)\b|` + "`" + `\s*(?:curl|wget)\b|Invoke-WebRequest|\biwr\s|Invoke-RestMethod|\birm\s|Download(?:String|Data)|http\.request\(|\bget\(\s*["']https?:|Get(?:ByteArray|String)Async|Req\.get|HTTPoison\.get|readLines\(\s*["']https?:|\.openStream\(|readText\(|reqwest::)`)
 	})
 	runsText = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?:^|[^.\w])(?:exec|eval|execfile|loadstring|instance_eval|class_eval|new\s+Function|Function|iex|Invoke-Expression|runInThisContext|runInNewContext|os\.system|execSync|(?:ba|z|da|k)?sh\s+-\w*c|python3?\s+-c|node\s+-e|perl\s+-e|ruby\s+-e)\b|\b(?:vm\.run\w*|marshal\.loads|pickle\.loads|_compile)\s*\(`)
+		return regexp.MustCompile(`(?:^|[^.\w])(?:exec|eval|execfile|loadstring|instance_eval|class_eval|new\s+Function|Function|iex|Invoke-Expression|runInThisContext|runInNewContext|os\.system|execSync|(?:ba|z|da|k)?sh\s+-\w*c|python3?\s+-c|node\s+-e|perl\s+-e|ruby\s+-e|load|loadstring|load-string|source_text|evaluate)\b|\b(?:Assembly\.Load|Code\.eval_\w+|Code\.compile_\w+|eval\(parse|compile_string|importlib\.import_module|ScriptBlock\]::Create)\b|\b(?:vm\.run\w*|marshal\.loads|pickle\.loads|_compile)\s*\(`)
 	})
 	pipesToShell = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\|\s*(?:sudo\s+)?(?:\S*/)?(?:(?:ba|z|da|k)?sh|python3?|perl|ruby|node)\b\s*(?:-\w*\s*)*(?:$|[;&|)])|<<<`)
 	})
 	assigned = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^\s*(?:(?:const|let|var|my|local)\s+)?\$?(\w+)\s*(?::=|=)([^=].*)$`)
+		return regexp.MustCompile(`^\s*(?:(?:const|let|var|val|my|local)\s+)?\$?(\w+)(?:\s*,\s*\w+)?\s*(?::=|=)([^=].*)$`)
 	})
 )
 
@@ -132,6 +219,32 @@ var (
 	})
 	caller = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b(?:chmod|exec\w*|spawn\w*|system|popen|Popen|run|call|check_call|check_output|startfile|Start|execSync|execFile\w*|runpy\.\w+|run_path|load|loads|import_module|LoadLibrary|CDLL)\s*\(\s*\[?\s*(?:r?["'](?:(?:ba)?sh|python3?|node|perl|ruby)["']\s*,\s*)?r?["']$`)
+	})
+)
+
+// Of programs: a call that fetches, one that writes a file, what of a line can name
+// it, and the beginning of a call that starts a program or lets it be started.
+var (
+	fetchCall = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:http\.(?:Get|get|request)|https\.(?:get|request)|client\.(?:Get|get|Do)|reqwest::|ureq::get|openStream\(|HttpClient|HttpRequest|Get(?:ByteArray|Stream)Async|requests\.get|httpx\.(?:get|stream)|urlopen|urlretrieve|URI\.open|Net::HTTP|file_get_contents\(\s*["']https?:|fetch\(|axios|got(?:\.stream)?\(|readBytes\(|Data\(contentsOf|Source\.fromURL|URLDownloadToFile\w*|download\.file|download_file|DownloadFile\w*)`)
+	})
+	writesFile = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:OpenFile|CreateTemp|os\.Create|WriteFile|writeFile(?:Sync)?|createWriteStream|fs::write|File::create|open|binwrite|WriteAllBytes|writeBytes|writeAsBytes|writeString|write_bytes|Files\.(?:copy|write\w*)|FileOutputStream|FileStream|File\.(?:Create|OpenWrite|write)|file_put_contents|urlretrieve|URLDownloadToFile\w*|download\.file|download_file|DownloadFile\w*|write\(to|NamedTemporaryFile|mkstemp|outputFile|File|tempfile)\s*[(:]`)
+	})
+	fileName = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`["']([^"'\s]{2,})["']|[(,]\s*&?(\w{2,})\b`)
+	})
+	startCall = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\b(?:exec\.Command(?:Context)?|Command::new|ProcessBuilder|Process\.(?:Start|run|start)|getRuntime\(\)\.exec|subprocess\.\w+|os\.(?:system|exec\w*|spawn\w*|popen|startfile|chmod|Chmod)|chmod(?:Sync)?|set_permissions|system|exec(?:File|Sync|FileSync|v\w*|l\w*)?|spawn(?:Sync)?|fork|shell_exec|passthru|popen|proc_open|WinExec|ShellExecute\w*|CreateProcess\w*|StartProcess|ForkExec|dlopen|System\.load|CDLL|LoadLibrary\w*|LoadFrom|LoadFile|plugin\.Open|fileURLWithPath:?|source)\s*(?:\(\s*)?(?:(?:ctx|context\.\w+\(\)|NULL|nil|null)\s*,\s*)?(?:new\s+String\[\]\s*\{|List\.of\(|\[|&)?\s*["'\x60]?(?:\./)?`)
+	})
+)
+
+var (
+	fetchTree = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:sudo\s+|RUN\s+|-\s+)*(?:git\s+clone|hg\s+clone|svn\s+(?:co|checkout))\s|^\s*(?:sudo\s+|RUN\s+|-\s+)*(?:curl|wget|aria2c)\s.*https?://\S*\.(?:tgz|tbz2?|txz|zip|tar(?:\.\w+)?|7z)\b`)
+	})
+	treeRun = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*(?:sudo\s+|-\s+)*(?:cd\s+\S+\s*&&\s*)?(?:\./[\w./-]+|(?:ba|z|da)?sh\s+[\w./-]+|make\b|g?make\s+install|ninja\b|python[\d.]*\s+\S*setup\.py|pip[\d.]*\s+install\s+(?:-e\s+)?\.|npm\s+(?:i|ci|install|run)\b|cargo\s+(?:build|install|run)\b|go\s+(?:build|install|run)\s+\.)`)
 	})
 )
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -134,7 +135,7 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 			h.severity, h.why = danger, "git takes this value for an option, which can name a program to run"
 		case k == "url" && (strings.Contains(v, "::") || strings.HasPrefix(v, "file:") || strings.HasPrefix(v, "/") || strings.ContainsAny(v, "`$;|\n\r%") || strings.HasPrefix(v, "http:") || strings.Contains(v, "://-") || strings.HasPrefix(v, "git:")):
 			h.severity, h.why = danger, "an address of this kind runs a command, or fetches without any check"
-		case k == "path" && (strings.Contains(v, "..") || strings.HasPrefix(v, "/") || sameAsGit(path.Base(v))):
+		case k == "path" && (strings.Contains(v, "..") || strings.HasPrefix(v, "/") || slices.ContainsFunc(strings.Split(v, "/"), sameAsGit)):
 			h.severity, h.why = danger, "the submodule's folder lies outside the tree or in git's own"
 		}
 		hits = append(hits, h)
