@@ -26,7 +26,7 @@ const (
 // lines that start something: far from one of them a program's fetch is not followed.
 var (
 	fetchWords   = []string{"curl", "wget", "aria2c", "urlretrieve", "download", "Invoke-WebRequest", "Invoke-RestMethod", "iwr", "irm ", "BitsTransfer", "requests.", "httpx.", "urlopen", "fetch", "axios", "got(", "http.Get", "Net::HTTP", "URI.open", "file_get_contents", "clone", "svn "}
-	programWords = []string{"http.get", "http.request", "https.", "client.", "reqwest", "ureq", "openStream", "HttpClient", "HttpRequest", "Async(", "readBytes", "readText", "contentsOf", "fromURL", "URLDownload", "Download", "Req.get", "HTTPoison", "readLines", `get("http`, "get('http"}
+	programWords = []string{"http.get", "http.request", "https.", "client.Get(", "client.Do(", "Client.Get(", "reqwest", "ureq", "openStream", "HttpClient", "HttpRequest", "Async(", "readBytes", "readText", "contentsOf", "fromURL", "URLDownload", "Download", "Req.get", "HTTPoison", "readLines", `get("http`, "get('http"}
 	runWords     = []string{"exec", "Exec", "eval", "spawn", "Command", "Process", "chmod", "Chmod", "permissions", "system", "popen", "Popen", "fork(", "startfile", "dlopen", "System.load", "CDLL", "Load", "load(", "load-string", "plugin.Open", "fileURLWithPath", "source(", "ScriptBlock", "import_module", "Function(", "compile", "subprocess", "passthru", "proc_open", "runIn", "iex"}
 )
 
@@ -226,7 +226,7 @@ var (
 // it, and the beginning of a call that starts a program or lets it be started.
 var (
 	fetchCall = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`\b(?:http\.(?:Get|get|request)|https\.(?:get|request)|client\.(?:Get|get|Do)|reqwest::|ureq::get|openStream\(|HttpClient|HttpRequest|Get(?:ByteArray|Stream)Async|requests\.get|httpx\.(?:get|stream)|urlopen|urlretrieve|URI\.open|Net::HTTP|file_get_contents\(\s*["']https?:|fetch\(|axios|got(?:\.stream)?\(|readBytes\(|Data\(contentsOf|Source\.fromURL|URLDownloadToFile\w*|download\.file|download_file|DownloadFile\w*)`)
+		return regexp.MustCompile(`\b(?:http\.(?:Get|get|request)|https\.(?:get|request)|[cC]lient\.(?:Get|Do)|reqwest::|ureq::get|openStream\(|HttpClient|HttpRequest|Get(?:ByteArray|Stream)Async|requests\.get|httpx\.(?:get|stream)|urlopen|urlretrieve|URI\.open|Net::HTTP|file_get_contents\(\s*["']https?:|fetch\(|axios|got(?:\.stream)?\(|readBytes\(|Data\(contentsOf|Source\.fromURL|URLDownloadToFile\w*|download\.file|download_file|DownloadFile\w*)`)
 	})
 	writesFile = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\b(?:OpenFile|CreateTemp|os\.Create|WriteFile|writeFile(?:Sync)?|createWriteStream|fs::write|File::create|open|binwrite|WriteAllBytes|writeBytes|writeAsBytes|writeString|write_bytes|Files\.(?:copy|write\w*)|FileOutputStream|FileStream|File\.(?:Create|OpenWrite|write)|file_put_contents|urlretrieve|URLDownloadToFile\w*|download\.file|download_file|DownloadFile\w*|write\(to|NamedTemporaryFile|mkstemp|outputFile|File|tempfile)\s*[(:]`)

@@ -17,7 +17,7 @@ const asLatin = "аaеeоoрpсcуyхxіiјjѕsԁdһhԛqԝwѵvӏlАAВBЕEЗ3КK
 	"ᎪAᏴBᏟCᎠDᎬEᎻHᎫJᏦKᏞLᎷMᏢPᏒRᏚSᎢTᏙVᎳWᏃZ" + // Cherokee
 	"ꓐBꓚCꓓDꓰEꓝFꓖGꓧHꓲIꓙJꓗKꓡLꓟMꓠNꓳOꓑPꓣRꓢSꓔTꓴUꓦVꓪWꓫXꓬYꓜZ" + // Lisu
 	"ⲟoⲣpⲥcⲨYⲎHⲘMⲚNⲞOⲢPⲤCⲦTⲬX" + // Coptic
-	"ɡgɑaſsʟLʀRᴀaᴄcᴏoᴜuᴠvᴡwᴢzꜱsǃ!ⅼlⅽcⅾdⅿmⅰiⅴvⅹxⅠIⅤVⅩXⅬLⅭCⅮDⅯM" // Latin forms
+	"ɡgɑaſsʟLʀRᴀaᴄcᴏoᴜuᴠvᴡwᴢzꜱsǃ!ⅼlⅽcⅾdⅿmⅰiⅴvⅹxⅠIⅤVⅩXⅬLⅭCⅮDⅯMℓlKK" // Latin forms
 
 var latinTable = sync.OnceValue(func() map[rune]rune {
 	table := map[rune]rune{}

@@ -28,7 +28,7 @@ func packageJSON(s *subject, _ picked) []hit {
 }
 
 var (
-	composerKeys = words("scripts scripts-aliases repositories config autoload autoload-dev bin plugins extra include-path target-dir minimum-stability prefer-stable replace provide conflict archive")
+	composerKeys = words("type scripts scripts-aliases repositories config autoload autoload-dev bin plugins extra include-path target-dir minimum-stability prefer-stable replace provide conflict archive")
 	composerNote = words("autoload extra minimum-stability prefer-stable conflict archive")
 )
 
@@ -78,7 +78,7 @@ func (s *subject) jsonKeys(acts func(key string) bool, quiet *set) []hit {
 			if len(now) == 0 && !sameJSON(v, []byte("{}")) {
 				hits = append(hits, hit{line: s.lineWith(`"scripts"`)})
 			}
-		case quiet.has(k) && !(k == "extra" && bytes.Contains(v, []byte("hook"))):
+		case quiet.has(k) && !(k == "extra" && bytes.Contains(v, []byte("hook")) || k == "autoload" && bytes.Contains(v, []byte(`"files"`))):
 			hits = append(hits, hit{line: s.lineWith(`"` + k + `"`), severity: note, why: "another file is loaded for this package"})
 		case acts(k):
 			hits = append(hits, hit{line: s.lineWith(`"` + k + `"`), why: fmt.Sprintf("%q changes: tools run, load or fetch what it names", k)})
