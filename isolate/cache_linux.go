@@ -83,6 +83,9 @@ func PrepareLayer(dir string, uid, gid int, hidden []string) error {
 // WorkFolder is the kernel's own part of a layer.
 func WorkFolder(dir string) string { return filepath.Join(dir, plan.WorkDir) }
 
+// UpperFolder is the part of a layer that holds what the session wrote.
+func UpperFolder(dir string) string { return filepath.Join(dir, plan.UpperDir) }
+
 // RenewLayer readies a layer for a start. What WorkFolder names must be gone,
 // since the kernel refuses that of an earlier one.
 func RenewLayer(dir string, uid, gid int) error {

@@ -41,8 +41,9 @@ func (s *supervisor) newSampler() (*sampler, error) {
 		return m, nil
 	}
 	paths := []string{s.dir.Workspace(), s.dir.Home()}
-	if len(s.start.Caches) > 0 {
-		paths = append(paths, s.dir.Caches())
+	for _, c := range s.start.Caches {
+		// Beside it lies what nobody can look into: the kernel's own part.
+		paths = append(paths, isolate.UpperFolder(s.dir.Cache(c.Name)))
 	}
 	for _, path := range paths {
 		d, err := beneath.OpenRoot(path, beneath.OneMount)
