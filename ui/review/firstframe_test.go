@@ -162,7 +162,7 @@ func TestOpeningAReviewStaysCheap(t *testing.T) {
 	lines := uint64(changedLines(set))
 	used, held := (built.TotalAlloc-before.TotalAlloc)/lines, (kept.HeapAlloc-min(before.HeapAlloc, kept.HeapAlloc))/lines
 	t.Logf("%d lines: %d bytes a line allocated, %d held", lines, used, held)
-	if used > 600 || held > 500 {
+	if used > slower*600 || held > 500 {
 		t.Errorf("got %d bytes allocated for each changed line and %d held, want at most 600 and 500", used, held)
 	}
 	runtime.KeepAlive(set)
