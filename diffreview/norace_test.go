@@ -1,0 +1,5 @@
+//go:build !race
+
+package diffreview
+
+const slower = 1
