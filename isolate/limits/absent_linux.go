@@ -2,7 +2,9 @@ package limits
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"time"
 
@@ -25,9 +27,9 @@ const absentFrom = 1 << 20
 
 // A mapping is memory of the kernel's that shows in no count of its process:
 // mappingBytes is one with its place in the process's tree of them. They take
-// time to read, too, and while a look lasts nothing is bounded: beyond
-// maxMappings, thousands of processes of a large build each with a thousand, a
-// tree is not looked into.
+// time to read, too, and while a look lasts nothing is bounded: what is known
+// ends it as soon as that is over the limit, and beyond maxMappings, thousands of
+// processes of a large build each with a thousand, a tree is not looked into.
 const (
 	mappingBytes = 256
 	maxMappings  = 2_000_000
@@ -50,10 +52,16 @@ type piece struct {
 }
 
 // addAbsent counts mappings, and what is behind those that are shared and have
-// no name, into what is held.
-func (j *Judge) addAbsent(s *Sample, now time.Time) error {
+// no name, into what is held. It stops where that alone is over the limit.
+func (j *Judge) addAbsent(s *Sample, limit int64, now time.Time) error {
 	fresh := make(map[int]seenMaps, len(s.each))
 	ends := map[[2]uint64]int64{}
+	defer func() {
+		j.maps = fresh
+		for key := range ends {
+			s.memfds[key] = true
+		}
+	}()
 	mappings := 0
 	for _, u := range s.each {
 		if u.virtual < absentFrom {
@@ -61,43 +69,84 @@ func (j *Judge) addAbsent(s *Sample, now time.Time) error {
 		}
 		m, ok := j.maps[u.pid]
 		if !ok || m.virtual != u.virtual || now.After(m.until) {
-			text, err := readFile(fmt.Sprintf("/proc/%d/maps", u.pid))
+			var err error
+			m, err = readMaps(u.pid)
 			if gone(err) || isPermission(err) {
 				continue // ended, or counted as blind already
 			}
 			if err != nil {
 				return err
 			}
-			pieces, err := parsePieces(text)
-			if err != nil {
-				return err
-			}
-			m = seenMaps{virtual: u.virtual, until: now.Add(absentFor), pieces: pieces, mappings: bytes.Count(text, []byte{'\n'})}
+			m.virtual, m.until = u.virtual, now.Add(absentFor)
 		}
 		fresh[u.pid] = m
 		s.Held += int64(m.mappings) * mappingBytes
-		if mappings += m.mappings; mappings > maxMappings {
-			return errMappings
-		}
 		for _, p := range m.pieces {
 			key := [2]uint64{p.dev, p.ino}
-			ends[key] = max(ends[key], p.end)
+			if s.memfds[key] { // an open one was counted by its blocks
+				continue
+			}
+			if more := p.end - ends[key]; more > 0 {
+				ends[key] = p.end
+				s.Held += more
+			}
 		}
-	}
-	j.maps = fresh
-	for key, end := range ends {
-		if !s.memfds[key] { // an open one was counted by its blocks
-			s.memfds[key] = true
-			s.Held += end
+		if s.Held > limit {
+			break
+		}
+		if mappings += m.mappings; mappings > maxMappings {
+			return errMappings
 		}
 	}
 	return nil
 }
 
-// parsePieces reads the shared mappings without a name of a maps file (proc(5)).
-func parsePieces(text []byte) ([]piece, error) {
-	var out []piece
+// readMaps reads a process's maps (proc(5)) in pieces: there can be a hundred
+// thousand lines.
+func readMaps(pid int) (seenMaps, error) {
+	path := fmt.Sprintf("/proc/%d/maps", pid)
+	fd, err := open(path, 0)
+	if err != nil {
+		return seenMaps{}, err
+	}
+	defer unix.Close(fd) // only read from
+	var m seenMaps
+	buf := make([]byte, 16<<10) // more than a line can have: the kernel bounds a name by a page
+	kept := 0
+	for {
+		n, err := unix.Read(fd, buf[kept:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return seenMaps{}, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		text := buf[:kept+n]
+		whole := bytes.LastIndexByte(text, '\n') + 1
+		if n == 0 {
+			whole = len(text)
+		} else if whole == 0 && len(text) == len(buf) {
+			return seenMaps{}, &fs.PathError{Op: "read", Path: path, Err: errLongLine}
+		}
+		m.mappings += bytes.Count(text[:whole], []byte{'\n'})
+		if m.pieces, err = appendPieces(m.pieces, text[:whole]); err != nil {
+			return seenMaps{}, err
+		}
+		if n == 0 {
+			return m, nil
+		}
+		kept = copy(buf, text[whole:])
+	}
+}
+
+var errLongLine = errors.New("a line is longer than the kernel makes one")
+
+// appendPieces reads the shared mappings without a name of lines of a maps file.
+func appendPieces(out []piece, text []byte) ([]piece, error) {
 	for line := range bytes.Lines(text) {
+		if mode := bytes.IndexByte(line, ' ') + 1; len(line) < mode+4 || line[mode+3] != 's' {
+			continue // as nearly all
+		}
 		f := bytes.Fields(line)
 		if len(f) < 6 || len(f[1]) != 4 || f[1][3] != 's' {
 			continue

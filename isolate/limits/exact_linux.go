@@ -46,11 +46,15 @@ func (j *Judge) Look(root int, limit int64, disk uint64) (Verdict, error) {
 	}
 	var unread error
 	if limit > 0 {
-		unread = j.addAbsent(&s, time.Now())
+		unread = j.addAbsent(&s, limit, time.Now())
 	}
 	v := Verdict{Sample: s, Used: s.Total()}
 	if limit <= 0 || v.Used <= limit {
 		return v, unread
+	}
+	if s.Held > limit { // whatever else there is, which nobody has to wait for
+		v.Used, v.Over = s.Held, true
+		return v, nil
 	}
 	began := time.Now()
 	if began.Before(j.next) {
