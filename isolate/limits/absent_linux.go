@@ -129,9 +129,11 @@ func readMaps(pid int) (seenMaps, error) {
 			return seenMaps{}, &fs.PathError{Op: "read", Path: path, Err: errLongLine}
 		}
 		m.mappings += bytes.Count(text[:whole], []byte{'\n'})
-		if m.pieces, err = appendPieces(m.pieces, text[:whole]); err != nil {
-			return seenMaps{}, err
+		pieces, bad := appendPieces(m.pieces, text[:whole])
+		if bad != nil {
+			return seenMaps{}, bad
 		}
+		m.pieces = pieces
 		if n == 0 {
 			return m, nil
 		}
