@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -29,6 +30,40 @@ func TestAClockIsJudgedByTimeNameAndWhatIsLeft(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := judgeClock("run_time", tt.in); got.verdict != tt.want {
 				t.Errorf("got %+v, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// On a busy machine a clock can be over before what it ends has begun.
+func TestAClockIsTriedAgainWhereItWasTooShort(t *testing.T) {
+	none, ended := clockSeen{limit: &session.Limit{Name: "idle"}}, clockSeen{limit: &session.Limit{Name: "idle"}, seen: true}
+	cut, open := ended, clockSeen{}
+	cut.cut = true
+	for _, tt := range []struct {
+		name  string
+		value time.Duration
+		seen  []clockSeen // of each try
+		want  walls.Verdict
+		tried []time.Duration
+	}{
+		{"at once", time.Hour, []clockSeen{ended}, walls.Held, []time.Duration{1e9}},
+		{"at the second", time.Hour, []clockSeen{none, ended}, walls.Held, []time.Duration{1e9, 4e9}},
+		{"at the third", time.Hour, []clockSeen{cut, none, ended}, walls.Held, []time.Duration{1e9, 4e9, 16e9}},
+		{"never", time.Hour, []clockSeen{none, none, none}, walls.Errored, []time.Duration{1e9, 4e9, 16e9}},
+		{"no longer than the policy's", 3 * time.Second, []clockSeen{none, none}, walls.Errored, []time.Duration{1e9, 3e9}},
+		{"nothing ended it", time.Hour, []clockSeen{open}, walls.Errored, []time.Duration{1e9}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var tried []time.Duration
+			o, err := longEnough("idle", tt.value, time.Second, func(short time.Duration) (clockSeen, error) {
+				s := tt.seen[len(tried)]
+				tried = append(tried, short)
+				s.value, s.took = short, short
+				return s, nil
+			})
+			if err != nil || o.verdict != tt.want || !slices.Equal(tried, tt.tried) {
+				t.Errorf("got %s after %v, %v; want %s after %v", o.verdict, tried, err, tt.want, tt.tried)
 			}
 		})
 	}
