@@ -268,7 +268,23 @@ var acts = map[string]func(string) string{
 		_, err := unix.AddKey("user", "fumehood-test", []byte("x"), unix.KEY_SPEC_PROCESS_KEYRING)
 		return said(err)
 	},
-	"secret":    func(string) string { return raw(unix.SYS_MEMFD_SECRET, 0) },
+	"secret": func(string) string { return raw(unix.SYS_MEMFD_SECRET, 0) },
+	"page into a pipe": func(string) string {
+		var p [2]int
+		if err := unix.Pipe(p[:]); err != nil {
+			return said(err)
+		}
+		var b [1]byte
+		_, err := unix.Vmsplice(p[1], []unix.Iovec{{Base: &b[0], Len: 1}}, 0)
+		return said(err)
+	},
+	"pages into a socket": func(string) string {
+		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
+		if err != nil {
+			return said(err)
+		}
+		return said(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ZEROCOPY, 1))
+	},
 	"userfault": func(string) string { return raw(unix.SYS_USERFAULTFD, 1) },
 	"clock": func(string) string {
 		_, err := unix.Adjtimex(new(unix.Timex))

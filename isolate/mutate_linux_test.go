@@ -118,6 +118,8 @@ func deeds(t *testing.T) []deed {
 		{part: "filter: asynchronous I/O contexts", act: "context", with: "ENOSYS", without: "0"},
 		{part: "filter: keyrings", act: "key", with: "ENOSYS", without: "0"},
 		{part: "filter: secret memory", act: "secret", with: "ENOSYS", without: "0"},
+		{part: "filter: secret memory", act: "page into a pipe", with: "ENOSYS", without: "0"},
+		{part: "filter: secret memory", act: "pages into a socket", with: "ENOPROTOOPT", without: "0"},
 		{part: "filter: file handles", act: "handle", arg: ".", with: "EPERM", without: "0"},
 		{part: "filter: the machine's own", act: "clock", with: "EPERM", without: "0"},
 		{part: "filter: affinity", act: "bind to processors", with: "EPERM", without: "0"},

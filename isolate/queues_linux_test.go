@@ -46,3 +46,33 @@ signal.pause()
 		t.Errorf("got %d bytes more, want between %d and %d", got, least, most)
 	}
 }
+
+// A file without content takes memory too, in a folder of memory.
+func TestNamesInTemporaryFoldersCount(t *testing.T) {
+	sp := spec(t)
+	sp.Metered, sp.TreeBytes, sp.TmpBytes = true, 1<<40, 256<<20
+	s := start(t, sp)
+	before := usage(t, s).RSS
+	const names = 20_000
+	testkit.RequireProgram(t, "python3")
+	p, err := s.Spawn(isolate.Command{Argv: []string{"/usr/bin/python3", "-c", `
+import os, signal
+for d in ("/tmp", "/run"):
+    for i in range(10000):
+        os.mknod("%s/%d" % (d, i))
+signal.pause()
+`}, Env: env, Dir: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Signal(9) }()
+	const least = names << 10
+	deadline := time.Now().Add(20 * time.Second)
+	got := usage(t, s).RSS - before
+	for ; got < least && time.Now().Before(deadline); got = usage(t, s).RSS - before {
+		<-time.After(50 * time.Millisecond)
+	}
+	if most := int64(least + 64<<20); got < least || got > most {
+		t.Errorf("got %d bytes more, want between %d and %d", got, least, most)
+	}
+}

@@ -116,6 +116,9 @@ type Usage struct {
 	Deleted int64
 	// Over says that memory is over Spec.TreeBytes.
 	Over bool
+	// Kernel is what made it so, when it is what the kernel took and no process
+	// maps, on a machine that is short of memory: what it grew by meanwhile.
+	Kernel int64
 }
 
 // Facts is what was read from outside about the layers in force.

@@ -25,6 +25,8 @@ type Judge struct {
 	last int64     // what it found
 
 	maps map[int]seenMaps // by process
+
+	kernel kernelGrowth
 }
 
 const exactRest = 3
@@ -36,10 +38,27 @@ type Verdict struct {
 	// the last exact sum.
 	Used int64
 	Over bool
+	// Kernel is, when that made it over, what the kernel took without any process
+	// mapping it, since the first look, on a machine that is short of memory now.
+	Kernel int64
 }
 
 // Look samples root and weighs it; a limit of 0 is none.
 func (j *Judge) Look(root int, limit int64, disk uint64) (Verdict, error) {
+	v, err := j.weigh(root, limit, disk)
+	if limit <= 0 || v.Over {
+		return v, err
+	}
+	grew, over, kerr := j.kernel.look(v.Used, limit)
+	if over {
+		v.Over, v.Kernel = true, grew
+		return v, nil
+	}
+	return v, errors.Join(err, kerr)
+}
+
+// weigh judges what the processes have.
+func (j *Judge) weigh(root int, limit int64, disk uint64) (Verdict, error) {
 	s, err := Take(root, disk)
 	if err != nil {
 		return Verdict{}, err

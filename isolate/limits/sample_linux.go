@@ -21,7 +21,8 @@ type Sample struct {
 	// swapped out, and page tables. A page that two of them map counts twice:
 	// an upper bound. Pages of files are the host's cache and do not count.
 	Mapped int64
-	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, what
+	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, names
+	// too, what
 	// waits in the queues of its own TCP connections, and of a Verdict what the
 	// mappings themselves take.
 	Held int64
@@ -272,9 +273,13 @@ func (s *Sample) tmpfsUse(root int) (int64, error) {
 			continue // none of its own, or one that was counted
 		}
 		s.tmpfs[at.Dev] = true
-		sum += int64(st.Blocks-st.Bfree) * int64(st.Bsize)
+		sum += int64(st.Blocks-st.Bfree)*int64(st.Bsize) + int64(st.Files-st.Ffree)*nameBytes
 	}
 	return sum, nil
 }
+
+// nameBytes is what the kernel keeps of a file in a tmpfs beside its content:
+// inode, name and list entry, which stay in memory as the content does.
+const nameBytes = 1 << 10
 
 const tmpfsMagic = 0x01021994

@@ -86,4 +86,5 @@ var armCalls = map[string]uint32{
 	"unshare":                 97,
 	"userfaultfd":             282,
 	"vhangup":                 58,
+	"vmsplice":                75,
 }

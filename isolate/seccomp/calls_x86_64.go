@@ -97,4 +97,5 @@ var x86Calls = map[string]uint32{
 	"userfaultfd":             323,
 	"ustat":                   136,
 	"vhangup":                 153,
+	"vmsplice":                278,
 }

@@ -70,7 +70,7 @@ func Trials() []Trial {
 		{IOUring, "io_uring_enter", [6]uint64{bad}, "calls where no filter looks", "io_uring_setup(1)", ""},
 		{AIO, "io_setup", [6]uint64{}, "contexts that are counted for the whole machine", "io_setup(1)", ""},
 		{Keyrings, "keyctl", [6]uint64{9999}, "keys that everything of one user shares", `add_key("user", into the own process keyring)`, ""},
-		{SecretMemory, "memfd_secret", [6]uint64{bad}, "memory that no account can see", "memfd_secret(0)", ""},
+		{SecretMemory, "memfd_secret", [6]uint64{bad}, "memory that no account can see: secret, or left in pipes and sockets", "memfd_secret(0)", ""},
 		{Handles, "name_to_handle_at", [6]uint64{bad, 0, 0, 0, bad}, "opening files by number, past every path rule", "name_to_handle_at(a folder of the workspace)", ""},
 		{Machine, "clock_adjtime", [6]uint64{}, "what belongs to the whole machine: clock, modules, reboot, names", "adjtimex(modes 0, which only reads)", ""},
 		{Affinity, "sched_setaffinity", [6]uint64{0, 8}, "undoing the session's share of the processors", "sched_setaffinity(the processors that it has)", ""},

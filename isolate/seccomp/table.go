@@ -178,6 +178,11 @@ func conditional(group func(Group, []cond)) {
 		{"mknodat", []Cond{masked(2, 0o170000, 0o020000)}, ePERM, "character devices"},
 		{"mknodat", []Cond{masked(2, 0o170000, 0o060000)}, ePERM, "block devices"},
 	})
+	group(SecretMemory, []cond{
+		// The pages stay when the process has unmapped them, and of a large page
+		// one byte is enough: the pipes of one process hold gigabytes.
+		{"setsockopt", []Cond{is(1, 1), is(2, 60)}, eNOPROTOOPT, "SO_ZEROCOPY leaves pages in sockets that no process maps any more; programs fall back"},
+	})
 	group(Segments, []cond{
 		// No counter outside sees a detached segment, and the sysctls that
 		// bound their sum belong to an id that a session has not. 4096 of these
@@ -204,7 +209,7 @@ func always(group func(g Group, errno uint16, why string, calls ...string)) {
 	group(IOUring, eNOSYS, "runs other calls where no filter looks; programs fall back", "io_uring_setup", "io_uring_enter", "io_uring_register")
 	group(AIO, eNOSYS, "its contexts are counted for the whole machine, so that one session could leave the host's databases none; programs fall back", "io_setup")
 	group(Keyrings, eNOSYS, "keyrings are shared by everything of one user", "add_key", "request_key", "keyctl")
-	group(SecretMemory, eNOSYS, "memory that no account can see", "memfd_secret")
+	group(SecretMemory, eNOSYS, "memory that no account can see: vmsplice leaves pages in pipes, 2 MiB for a byte, that no process maps any more; programs fall back", "memfd_secret", "vmsplice")
 	group(Handles, ePERM, "opens files by number, past every path rule", "open_by_handle_at", "name_to_handle_at")
 	group(Machine, ePERM, "the machine's own", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "create_module",
 		"query_module", "get_kernel_syms", "reboot", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime", "syslog",

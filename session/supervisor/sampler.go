@@ -136,7 +136,7 @@ func (m *sampler) look(ctx context.Context) (*limits.Error, error) {
 		m.usage = u
 		m.s.sample(u)
 		if u.Over {
-			return &limits.Error{Name: "memory", Value: policy.Bytes(m.limit).String(), Used: limits.Bytes(u.RSS)}, nil
+			return &limits.Error{Name: "memory", Value: policy.Bytes(m.limit).String(), Used: memoryUsed(u)}, nil
 		}
 		m.nextLook = now.Add(m.pace.Next(u.RSS, u.Work))
 	}
@@ -149,6 +149,14 @@ func (m *sampler) look(ctx context.Context) (*limits.Error, error) {
 	}
 	m.disk.FreeNames = names
 	return m.walk(ctx, free)
+}
+
+// memoryUsed says what was over the limit on memory.
+func memoryUsed(u isolate.Usage) string {
+	if u.Kernel == 0 {
+		return limits.Bytes(u.RSS)
+	}
+	return fmt.Sprintf("%s by the kernel since the session began, with the machine short of memory, and %s by its processes", limits.Bytes(u.Kernel), limits.Bytes(u.RSS))
 }
 
 // restFull is how often a session at rest is looked at in full.
