@@ -271,7 +271,7 @@ func (c *chooser) repoInside(path, what string) error {
 }
 
 func (c *chooser) nested(g *hostGit, gitDir, path string) error {
-	exclude, err := readRules(filepath.Join(commonDir(gitDir), "info", "exclude"))
+	exclude, err := gitText(commonDir(gitDir), "info/exclude")
 	if err != nil {
 		return err
 	}
@@ -314,18 +314,6 @@ func (c *chooser) nested(g *hostGit, gitDir, path string) error {
 	return nil
 }
 
-func commonDir(gitDir string) string {
-	raw, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
-	if err != nil {
-		return gitDir
-	}
-	common := strings.TrimSuffix(string(raw), "\n")
-	if !filepath.IsAbs(common) {
-		common = filepath.Join(gitDir, common)
-	}
-	return filepath.Clean(common)
-}
-
 // finish counts, and puts everything in order.
 func (c *chooser) finish() {
 	s := c.sel
@@ -344,7 +332,13 @@ func (c *chooser) finish() {
 	slices.SortFunc(s.LeftOut, func(a, b diffreview.LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	slices.Sort(s.Gone)
 	slices.Sort(s.Repos)
-	if s.history == "all" {
+	if c.r.foreign != "" {
+		c.note("core.excludesFile names %q, which for a repository's own setting is outside of it: git obeys it, and its text does not go in", c.r.foreign)
+	}
+	switch {
+	case s.history == "all" && c.r.sharesObjects():
+		c.note("every branch and stash goes in, and commits that a log still names; what else is in the object store is not known to be this repository's: it shares that of another")
+	case s.history == "all":
 		c.note("the whole object store goes in: every branch, every stash, and commits that were dropped")
 	}
 }

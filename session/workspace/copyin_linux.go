@@ -149,7 +149,7 @@ func (c *copier) record(d baseline.Dirs) error {
 	m := &baseline.Manifest{Entries: c.out.Entries, LeftOut: slices.Concat(c.sel.LeftOut, c.out.LeftOut)}
 	slices.SortFunc(m.LeftOut, func(a, b diffreview.LeftOut) int { return cmp.Compare(a.Path, b.Path) })
 	if c.repo.Git {
-		exclude, err := readRules(filepath.Join(c.repo.CommonDir, "info", "exclude"))
+		exclude, err := gitText(c.repo.CommonDir, "info/exclude")
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,8 @@ type Repo struct {
 	git        *hostGit
 	headTree   string // hex; "" when Unborn
 	config     config
-	excludes   string // text of the account's own ignore file
+	excludes   string // text of the account's own ignore file, or one of the repository's in its place
+	foreign    string // an ignore file outside that the repository's configuration names
 	attributes string // text of the account's own attributes file
 }
 

@@ -188,7 +188,7 @@ func (d *dotGit) info() {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	own, err := readRules(filepath.Join(d.repo.CommonDir, "info", "exclude"))
+	own, err := gitText(d.repo.CommonDir, "info/exclude")
 	if err != nil && d.err == nil {
 		d.err = err
 	}
@@ -198,7 +198,7 @@ func (d *dotGit) info() {
 		if name == "sparse-checkout" {
 			dir = d.repo.GitDir
 		}
-		text, err := readRules(filepath.Join(dir, "info", name))
+		text, err := gitText(dir, "info/"+name)
 		if err != nil && d.err == nil {
 			d.err = err
 		}
@@ -213,7 +213,7 @@ func (d *dotGit) shallow(has func([]byte) bool) {
 	if !d.repo.Shallow {
 		return
 	}
-	text, err := readRules(filepath.Join(d.repo.CommonDir, "shallow"))
+	text, err := gitText(d.repo.CommonDir, "shallow")
 	if err != nil && d.err == nil {
 		d.err = err
 	}
@@ -228,7 +228,7 @@ func (d *dotGit) shallow(has func([]byte) bool) {
 
 // stashes carries the list of stashes, which is the log of their reference.
 func (d *dotGit) stashes() {
-	text, err := readRules(filepath.Join(d.repo.CommonDir, "logs", "refs", "stash"))
+	text, err := gitText(d.repo.CommonDir, "logs/refs/stash")
 	if err != nil && d.err == nil {
 		d.err = err
 	}

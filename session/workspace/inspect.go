@@ -53,9 +53,9 @@ func Inspect(ctx context.Context, dir, home string) (*Repo, error) {
 	if !r.Git {
 		return r, nil
 	}
-	if why := strayGit(r); why != "" {
+	if path, why := strayGit(r); why != "" {
 		return nil, &RefusedError{
-			Path: filepath.Join(r.Root, ".git"), Why: why,
+			Path: path, Why: why,
 			Hint: "if that repository is meant, start in it; a git folder kept elsewhere on purpose points back with core.worktree",
 		}
 	}
@@ -165,16 +165,8 @@ func (r *Repo) locate(ctx context.Context, g *hostGit, dir string) error {
 
 // describe fills in what HEAD is and what the configuration says.
 func (r *Repo) describe(ctx context.Context) error {
-	r.CommonDir = r.GitDir
-	if raw, err := os.ReadFile(filepath.Join(r.GitDir, "commondir")); err == nil {
-		common := strings.TrimSuffix(string(raw), "\n")
-		if !filepath.IsAbs(common) {
-			common = filepath.Join(r.GitDir, common)
-		}
-		r.CommonDir, r.Linked = filepath.Clean(common), true
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("look at %q: %w", r.GitDir, err)
-	}
+	r.CommonDir = commonDir(r.GitDir)
+	r.Linked = r.CommonDir != r.GitDir
 	if r.Head == "" {
 		if err := r.head(ctx); err != nil {
 			return err
@@ -182,7 +174,7 @@ func (r *Repo) describe(ctx context.Context) error {
 	}
 	r.Sparse = r.config.is("core.sparsecheckout")
 	var err error
-	if r.excludes, err = r.userFile("core.excludesfile", "ignore"); err != nil {
+	if r.excludes, err = r.ignoreFile(ctx); err != nil {
 		return err
 	}
 	r.attributes, err = r.userFile("core.attributesfile", "attributes")

@@ -62,6 +62,9 @@ func (p *packer) run(ctx context.Context) error {
 // list gives the names of all objects that go in, a line each, with the path
 // that an object was met at.
 func (p *packer) list(ctx context.Context) ([]byte, error) {
+	if p.sel.history == "all" && p.repo.sharesObjects() {
+		return p.repo.git.output(ctx, nil, "rev-list", "--objects", "--all", "--reflog", "--indexed-objects", "--missing=allow-promisor")
+	}
 	if p.sel.history == "all" {
 		return p.repo.git.output(ctx, nil, "cat-file", "--batch-all-objects", "--unordered", "--batch-check=%(objectname)")
 	}

@@ -7,17 +7,32 @@ import (
 	"strings"
 )
 
-// strayGit says why the repository that .git leads to is not this folder's own,
-// or "". An unpacked archive can bring a .git that is a link, or a file that
-// names a folder, to any repository of the account, whose history would then be
-// brought inside. Git follows both; a linked work tree and a submodule are
-// known by their git folder, which names the work tree in turn.
-func strayGit(r *Repo) string {
+// strayGit says what in a repository's git folder leads to another place, and
+// why nothing of it is brought in, or "". An unpacked archive can bring a .git
+// that is a link, a file that names a folder, or a folder of its own that takes
+// references, index or all of its history from any repository of the account.
+// Git follows each of them. A linked work tree and a submodule are known by
+// their git folder, which names the work tree in turn and lies where its
+// repository keeps such folders.
+func strayGit(r *Repo) (path, why string) {
 	dotGit := filepath.Join(r.Root, ".git")
-	fi, err := os.Lstat(dotGit)
-	if err != nil {
-		return "" // a work tree named by the git folder's own configuration
+	// Without one the git folder's own configuration names the work tree.
+	if fi, err := os.Lstat(dotGit); err == nil {
+		if why := strayEntry(r, dotGit, fi); why != "" {
+			return dotGit, why
+		}
 	}
+	common := commonDir(r.GitDir)
+	if common != r.GitDir && !samePlace(filepath.Dir(r.GitDir), filepath.Join(common, "worktrees")) {
+		return filepath.Join(r.GitDir, "commondir"), "names the repository " + common + ", which this folder is no work tree of: its history is another repository's"
+	}
+	if link := linkIn(r.GitDir, common); link != "" {
+		return link, "is a link: what it leads to is not this repository's"
+	}
+	return "", ""
+}
+
+func strayEntry(r *Repo, dotGit string, fi os.FileInfo) string {
 	switch {
 	case fi.IsDir():
 		return ""
@@ -36,6 +51,43 @@ func strayGit(r *Repo) string {
 		}
 	}
 	return "names the git folder " + r.GitDir + ", which does not name this folder in turn: its history is another repository's"
+}
+
+// linkIn finds a link among what decides which objects go in: the names of a git
+// folder whose content git takes for its own, folders of objects, and every
+// reference. Below a folder of objects names are hashes, which nobody knows who
+// has not read them.
+func linkIn(dirs ...string) string {
+	isLink := func(path string) bool {
+		fi, err := os.Lstat(path)
+		return err == nil && fi.Mode()&os.ModeSymlink != 0
+	}
+	for _, dir := range dirs {
+		for _, name := range []string{"HEAD", "index", "commondir", "packed-refs", "refs", "reftable", "objects"} {
+			if path := filepath.Join(dir, name); isLink(path) {
+				return path
+			}
+		}
+		objects := filepath.Join(dir, "objects")
+		entries, _ := os.ReadDir(objects) // what can't be listed git can't read
+		for _, e := range entries {
+			if e.Type()&os.ModeSymlink != 0 {
+				return filepath.Join(objects, e.Name())
+			}
+		}
+		link := ""
+		_ = filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, e os.DirEntry, err error) error { // as above
+			if err == nil && e.Type()&os.ModeSymlink != 0 {
+				link = path
+				return filepath.SkipAll
+			}
+			return nil
+		})
+		if link != "" {
+			return link
+		}
+	}
+	return ""
 }
 
 // samePlace tells whether two paths lead to the same file or folder.
