@@ -69,7 +69,7 @@ func Compile(in Input) (*Plan, error) {
 	}
 	p := &Plan{
 		Version: Version, Hostname: Hostname, UID: in.UID, GID: in.GID,
-		Limits: in.Limits, Egress: in.Egress, Nonce: in.Nonce, Landlock: handled(in.Host.LandlockABI),
+		Limits: in.Limits, Egress: in.Egress, Nonce: in.Nonce, Landlock: Handled(in.Host.LandlockABI),
 	}
 	ro := slices.Clone(in.ReadOnly)
 	// A folder before what is mounted inside it.

@@ -54,8 +54,8 @@ var since = []struct {
 	{abi: 9, fs: fsResolveUnix, covered: "pathname sockets of the host are absent from the mount namespace"},
 }
 
-// handled is everything that the kernel's ABI can refuse, as far as known here.
-func handled(abi int) Landlock {
+// Handled is everything that the kernel's ABI can refuse, as far as known here.
+func Handled(abi int) Landlock {
 	l := Landlock{ABI: min(abi, MaxABI)}
 	for _, row := range since {
 		if row.abi <= l.ABI {

@@ -7,6 +7,7 @@ import (
 
 	"fumehood/isolate/layer"
 	"fumehood/isolate/plan"
+	"fumehood/isolate/seccomp/load"
 )
 
 // startSpawner starts the spawner from a thread that first closes Landlock,
@@ -14,7 +15,7 @@ import (
 // instruction, PID 1's other threads don't. The thread ends with its goroutine,
 // which is locked to it and never unlocked; the runtime makes new threads from
 // a clean one, so none inherits from it.
-func startSpawner(rules ruleset, f *filter, nonce string) (pid int, err error) {
+func startSpawner(rules ruleset, f *load.Filter, nonce string) (pid int, err error) {
 	done := make(chan struct{})
 	go func() {
 		runtime.LockOSThread()
@@ -25,14 +26,15 @@ func startSpawner(rules ruleset, f *filter, nonce string) (pid int, err error) {
 	return pid, err
 }
 
-func enterDomain(rules ruleset, f *filter, nonce string) (int, error) {
+func enterDomain(rules ruleset, f *load.Filter, nonce string) (int, error) {
 	null, err := openNull()
 	if err != nil {
 		return 0, at(layer.Identity, "open /dev/null", err)
 	}
-	order := []func() error{dropThread, rules.enforce, f.load}
+	filter := func() error { return filterThread(f) }
+	order := []func() error{dropThread, rules.enforce, filter}
 	if leftOut == plan.NoNewPrivs {
-		order = []func() error{rules.enforce, f.load, dropThread} // as in closeWalls
+		order = []func() error{rules.enforce, filter, dropThread} // as in closeWalls
 	}
 	for _, do := range order {
 		if err := do(); err != nil {
