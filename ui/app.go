@@ -13,6 +13,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"fumehood/ui/egress"
 	"fumehood/ui/kit"
@@ -33,6 +34,10 @@ type Options struct {
 	NoColor bool   // no colour at all
 	ASCII   bool   // the locale is not UTF-8
 	Clock   kit.Clock
+	// Edit opens the person's editor on a file; nil does it from this process.
+	Edit func(path string) error
+	// Colours are what the terminal has; nil asks the environment.
+	Colours *colorprofile.Profile
 }
 
 // App is the program's model. It belongs to the program's one loop.

@@ -3,6 +3,8 @@ package ui
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -78,6 +80,31 @@ func optionsFor(name string) []string {
 	}
 	return nil
 }
+
+// Edit opens the person's editor on a file, on this process's terminal, and returns
+// when it has ended.
+func Edit(path string) error {
+	cmd, err := editor(os.LookupEnv, exec.LookPath, path)
+	if err != nil {
+		return err
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	return editorEnded(cmd.Run())
+}
+
+// editing runs an editor while the program has given the terminal away.
+type editing struct {
+	edit func(path string) error
+	path string
+}
+
+func (e editing) Run() error { return e.edit(e.path) }
+
+// The editor has the terminal of its process, which is the program's.
+
+func (editing) SetStdin(io.Reader)  {}
+func (editing) SetStdout(io.Writer) {}
+func (editing) SetStderr(io.Writer) {}
 
 // editorEnded says what an editor's end was, where that is worth saying.
 func editorEnded(err error) error {

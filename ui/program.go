@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"os/exec"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -76,13 +75,13 @@ func (p *program) terminal(msg tea.Msg) tea.Cmd {
 // edit gives the terminal to the person's editor. The loop stands still until it
 // ends.
 func (p *program) edit(msg kit.EditorMsg) tea.Cmd {
-	cmd, err := editor(p.env, exec.LookPath, msg.Path)
-	if err != nil {
-		return kit.Send(msg.Back(err))
+	edit := p.app.opt.Edit
+	if edit == nil {
+		edit = Edit
 	}
 	p.leave()
-	return tea.ExecProcess(cmd, func(err error) tea.Msg {
-		return kit.EditorDoneMsg{Back: msg.Back(editorEnded(err))}
+	return tea.Exec(editing{edit, msg.Path}, func(err error) tea.Msg {
+		return kit.EditorDoneMsg{Back: msg.Back(err)}
 	})
 }
 

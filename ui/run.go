@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 
 	"fumehood/ui/kit"
 	"fumehood/ui/screen"
@@ -34,7 +35,11 @@ func Run(ctx context.Context, b Backend, opt Options) error {
 	w, h := t.Size()
 	// The library reads keys and runs the loop; the screen draws. Its ticker has
 	// nothing to do, hence one look a second.
-	p := tea.NewProgram(run, tea.WithContext(ctx), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(w, h))
+	colours := opt.Colours
+	if colours == nil {
+		colours = Colours()
+	}
+	p := tea.NewProgram(run, tea.WithContext(ctx), tea.WithoutRenderer(), tea.WithFPS(1), tea.WithWindowSize(w, h), tea.WithColorProfile(*colours))
 	wait := t.Watch(p, base.Done())
 	_, err := p.Run()
 	cancel()
@@ -50,6 +55,14 @@ func Run(ctx context.Context, b Backend, opt Options) error {
 		_, _ = fmt.Fprintf(os.Stdout, "%s on: fumehood opens the workbench again\n", kit.Plural(n, "session")+map[bool]string{true: " goes", false: " go"}[n == 1]) // a courtesy
 	}
 	return nil
+}
+
+// Colours asks the environment what colours the terminal of stdout has: the
+// account's terminal database, and tmux where it runs in one. What confines itself
+// before it opens the workbench asks before that.
+func Colours() *colorprofile.Profile {
+	p := colorprofile.Detect(os.Stdout, os.Environ())
+	return &p
 }
 
 // fromEnv fills in what the environment says of the terminal.

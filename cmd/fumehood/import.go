@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"fumehood/diffreview"
+	"fumehood/isolate/confine"
 	"fumehood/session/bundle"
 )
 
@@ -30,9 +31,16 @@ func importCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			h, err := host()
+			if err != nil {
+				return err
+			}
+			// What is left is the account's sessions, and a live one's supervisor, which
+			// takes the snapshot where there is none.
+			in := confinement{keep: confine.Keep{Folders: []string{string(h.Root)}, Sockets: true}, said: cmd.ErrOrStderr()}
 			// Read once, whole, before its signature is looked at: the bytes that are
 			// taken are those that were checked.
-			d, signed, err := bundle.LoadSigned(cmd.Context(), file, signers)
+			d, signed, err := bundle.LoadSigned(cmd.Context(), file, signers, in.close)
 			if err != nil {
 				return decidedError(err)
 			}
@@ -40,7 +48,7 @@ func importCommand() *cobra.Command {
 			if len(id) == 0 {
 				id = []string{d.Session}
 			}
-			h, dir, err := openSession(cmd, id)
+			dir, err := sessionOf(cmd, h, id)
 			if err != nil {
 				return err
 			}

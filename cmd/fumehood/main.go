@@ -10,7 +10,9 @@ import (
 	"fumehood/isolate/egress/credential"
 	"fumehood/isolate/stage"
 	"fumehood/isolate/walls/probe"
+	"fumehood/session/bundle"
 	"fumehood/session/supervisor"
+	"fumehood/ui"
 )
 
 func main() {
@@ -20,5 +22,6 @@ func main() {
 	probe.Dispatch()
 	doctor.Dispatch()
 	supervisor.Dispatch()
+	bundle.Dispatch(ui.Edit)
 	os.Exit(execute(os.Args[1:]))
 }

@@ -29,7 +29,8 @@ func reviewCommand() *cobra.Command {
 		Short: "Open the review screen alone, of a session or of a bundle",
 		Long: "Opens the review screen of a session. With a FILE that \"fumehood export\" wrote, here or elsewhere, it opens that\n" +
 			"bundle: neither the repository nor the session is needed. Decisions and comments go to FILE.decisions at once, and\n" +
-			"are taken up from there; \"fumehood import\" takes them home.\n\n" +
+			"are taken up from there; \"fumehood import\" takes them home. What reads the bundle can open no other file, start\n" +
+			"no program and reach no network; your editor runs beside it.\n\n" +
 			"With --to branch:NAME, A makes that branch, and M settles where the commit that it follows has other lines than what\n" +
 			"was copied in: your edits that were in no commit then.\n\n" +
 			"An argument is a file when it has a / in it or ends in .fumehood.",
@@ -76,39 +77,42 @@ func namesBundle(arg string) bool {
 	return strings.Contains(arg, "/") || strings.HasSuffix(arg, bundle.Suffix)
 }
 
-// reviewBundle opens the workbench on a bundle. All that it writes is the file
-// with the decisions.
-func reviewBundle(cmd *cobra.Command, file string, f reviewFlags) error {
+// reviewBundle opens the workbench on a bundle, in a process that can't open a
+// file or start a program any more. All that is written is the file with the
+// decisions, by a porter.
+func reviewBundle(cmd *cobra.Command, file string, f reviewFlags) (err error) {
 	if !isTerminal(os.Stdin) || !isTerminal(os.Stdout) {
 		return errors.New("the review screen needs a terminal on stdin and stdout; \"fumehood verify\" says what is in a bundle")
-	}
-	b, err := bundle.Open(cmd.Context(), file)
-	if err != nil {
-		return err
-	}
-	defer b.Close()
-	if !b.Manifest.Content {
-		return fmt.Errorf("bundle %s: %w", diffreview.SafeName(file), bundle.ErrNoContent)
 	}
 	if f.decisions == "" {
 		f.decisions = file + ".decisions"
 	}
-	r, err := bundle.NewRemote(b, f.decisions, accountName(), ttyName(os.Stdin))
+	who := bundle.Reader{File: file, Decisions: f.decisions, By: accountName(), TTY: ttyName(os.Stdin)}
+	colours := ui.Colours()
+	porter, err := bundle.StartPorter(f.decisions, f.sign)
 	if err != nil {
 		return err
 	}
-	s := b.Manifest.Session
-	err = ui.Run(cmd.Context(), r, ui.Options{Repo: bundle.Shown(s.Repo), Session: s.ID, Place: "review"})
-	if err = errors.Join(err, r.Close()); err != nil {
+	defer func() { err = errors.Join(err, porter.Close()) }()
+	in := confinement{said: cmd.ErrOrStderr()}
+	r, err := bundle.Review(cmd.Context(), who, porter, in.close)
+	if err != nil {
 		return err
 	}
-	if !r.Said() {
-		return nil
+	defer r.Close() // read-only
+	if in.lacks != "" {
+		r.Note(in.lacks)
+	}
+	s := r.Manifest().Session
+	if err := ui.Run(cmd.Context(), r, ui.Options{
+		Repo: bundle.Shown(s.Repo), Session: s.ID, Place: "review", Edit: porter.Edit, Colours: colours,
+	}); err != nil || !r.Said() {
+		return err
 	}
 	w := cmd.OutOrStdout()
 	fmt.Fprintf(w, "%s  what you decided; \"fumehood import\" takes it home\n", diffreview.SafeName(f.decisions))
 	if f.sign != "" {
-		sig, err := bundle.Sign(cmd.Context(), f.decisions, f.sign)
+		sig, err := porter.Sign()
 		if err != nil {
 			return err
 		}

@@ -19,7 +19,9 @@ import (
 	"fumehood/isolate/egress/credential"
 	"fumehood/isolate/stage"
 	"fumehood/isolate/walls/probe"
+	"fumehood/session/bundle"
 	"fumehood/session/supervisor"
+	"fumehood/ui"
 )
 
 // The program re-executes /proc/self/exe as supervisor and stage; under test
@@ -30,6 +32,7 @@ func TestMain(m *testing.M) {
 	probe.Dispatch()
 	doctor.Dispatch()
 	supervisor.Dispatch()
+	bundle.Dispatch(ui.Edit)
 	testscript.Main(scripts{m}, map[string]func(){
 		"fumehood": func() { os.Exit(execute(os.Args[1:])) },
 		"without": func() {

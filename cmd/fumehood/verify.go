@@ -50,7 +50,8 @@ func verifyCommand() *cobra.Command {
 			}
 			ctx, stop := stoppable(cmd.Context())
 			defer stop()
-			rep, err := bundle.Verify(ctx, args[0], signers)
+			in := confinement{said: cmd.ErrOrStderr()}
+			rep, err := bundle.Verify(ctx, args[0], signers, in.close)
 			if err != nil {
 				return err
 			}

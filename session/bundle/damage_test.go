@@ -315,7 +315,7 @@ func TestVerifySaysWhichLineDoesNotFollow(t *testing.T) {
 			if err := os.WriteFile(name, f.bytes(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			rep, err := Verify(context.Background(), name, nil)
+			rep, err := Verify(context.Background(), name, nil, free)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -333,13 +333,13 @@ func TestWhatIsNoFileIsNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{dir, fifo, "/dev/zero", filepath.Join(dir, "none")} {
-		if _, err := Open(context.Background(), name); err == nil || errors.Is(err, ErrDamaged) {
+		if _, err := reviewOf(name, filepath.Join(dir, "absent")); err == nil || errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: got %v, want it refused as no file", name, err)
 		}
-		if _, err := LoadDecided(name); err == nil || errors.Is(err, ErrDamaged) {
+		if _, err := decidedIn(name); err == nil || errors.Is(err, ErrDamaged) {
 			t.Errorf("decisions %s: got %v, want it refused as no file", name, err)
 		}
-		if _, err := Verify(context.Background(), name, nil); err == nil {
+		if _, err := Verify(context.Background(), name, nil, free); err == nil {
 			t.Errorf("verify %s: got no error, want one", name)
 		}
 	}

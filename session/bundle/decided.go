@@ -9,13 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
 
 	"fumehood/diffreview"
-	"fumehood/internal/atomicfile"
 )
 
 const decidedFormat = "fumehood decisions"
@@ -130,11 +128,11 @@ func putComment(d *diffreview.Decisions, c diffreview.Comment) {
 	d.Comments[at] = c
 }
 
-// Save writes the file anew, whole.
-func (d *Decided) Save(path string) error {
+// Encode gives the bytes of the file.
+func (d *Decided) Encode() ([]byte, error) {
 	dec, err := d.Decisions.Encode()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	used := map[diffreview.Blob][]byte{}
 	for _, e := range editsOf(d.Decisions) {
@@ -150,13 +148,10 @@ func (d *Decided) Save(path string) error {
 		s.Back = append(s.Back, savedUnit{u.ID, []byte(u.Path)})
 	}
 	b, err := s.encode()
-	if err != nil {
-		return err
+	if err == nil && len(b) > maxDecided {
+		err = fmt.Errorf("decisions of %d bytes: the limit is %d", len(b), maxDecided)
 	}
-	if len(b) > maxDecided {
-		return fmt.Errorf("decisions of %d bytes: the limit is %d", len(b), maxDecided)
-	}
-	return atomicfile.Write(path, b, 0o600)
+	return b, err
 }
 
 // encode gives the bytes of the file, with their sum.
@@ -184,20 +179,12 @@ func (s *savedDecided) holds(raw []byte) bool {
 	return hex.EncodeToString(sum.Sum(nil)) == s.Sum
 }
 
-// LoadDecided reads a file of decisions. The error is fs.ErrNotExist when there is
-// none, and ErrDamaged when it is not one as it was written.
-func LoadDecided(path string) (*Decided, error) {
-	raw, err := readDecided(path)
-	if err != nil {
-		return nil, err
-	}
-	return parsedFrom(path, raw)
-}
-
-// LoadSigned is LoadDecided for a file whose signature must hold, and says whose
-// it is. The bytes that were checked are the ones that are read. With nil
-// signers no signature is checked.
-func LoadSigned(ctx context.Context, path string, signers *Signers) (d *Decided, signed string, err error) {
+// LoadSigned reads a file of decisions whose signature must hold, and says whose
+// it is. The bytes that were checked are the ones that are read. With nil signers
+// no signature is checked. confine is called when no more is needed of the machine,
+// before the bytes are interpreted. The error is ErrDamaged when the file is not
+// one as it was written.
+func LoadSigned(ctx context.Context, path string, signers *Signers, confine func() error) (d *Decided, signed string, err error) {
 	raw, err := readDecided(path)
 	if err != nil {
 		return nil, "", err
@@ -206,6 +193,9 @@ func LoadSigned(ctx context.Context, path string, signers *Signers) (d *Decided,
 		if signed, err = CheckSignature(ctx, func() io.Reader { return bytes.NewReader(raw) }, *signers); err != nil {
 			return nil, "", err
 		}
+	}
+	if err := confine(); err != nil {
+		return nil, "", err
 	}
 	d, err = parsedFrom(path, raw)
 	return d, signed, err
@@ -304,16 +294,18 @@ func (d *Decided) check() error {
 	return nil
 }
 
-// restored gives the decisions file of a bundle, or a new one when there is none.
-func restored(b *Bundle, path, by string) (*Decided, error) {
-	d, err := LoadDecided(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+// restored gives the decisions on a bundle out of the bytes of their file, or new
+// ones when there is none.
+func restored(b *Bundle, path string, raw []byte, by string) (*Decided, error) {
+	if raw == nil {
 		s := b.Manifest.Session
 		return &Decided{
 			Bundle: b.ID, Session: s.ID, Repo: s.Repo, SnapshotAt: s.SnapshotAt, By: by,
 			Decisions: &diffreview.Decisions{Units: map[string]diffreview.Decision{}}, Edits: map[diffreview.Blob][]byte{},
 		}, nil
+	}
+	d, err := parsedFrom(path, raw)
+	switch {
 	case err != nil:
 		return nil, err
 	case d.Bundle != b.ID:

@@ -108,14 +108,26 @@ func opened(raw []byte) (*Bundle, error) {
 	return open(context.Background(), bytes.NewReader(raw), func() error { return nil })
 }
 
+// free stands for the confinement in tests of what is read: the test goes on in
+// this process.
+func free() error { return nil }
+
+// reviewOf opens a review as bea, in this process.
+func reviewOf(file, decisions string) (*Remote, error) {
+	return Review(context.Background(), Reader{File: file, Decisions: decisions, By: "bea", TTY: "/dev/pts/1"}, &files{decisions: decisions}, free)
+}
+
+func decidedIn(file string) (*Decided, error) {
+	d, _, err := LoadSigned(context.Background(), file, nil, free)
+	return d, err
+}
+
 // remote opens a review of a bundle's file as bea.
 func (k *desk) remote(file string) (*Remote, *diffreview.ChangeSet) {
 	k.Helper()
-	b, err := Open(context.Background(), file)
+	r, err := reviewOf(file, file+".decisions")
 	k.must(err)
-	k.Cleanup(func() { k.must(b.Close()) })
-	r, err := NewRemote(b, file+".decisions", "bea", "/dev/pts/1")
-	k.must(err)
+	k.Cleanup(func() { k.must(r.Close()) })
 	set, _, err := r.ChangeSet(context.Background(), "", false)
 	k.must(err)
 	return r, set
@@ -131,7 +143,7 @@ func (k *desk) review() *session.Review {
 // bring imports the decisions beside a bundle's file.
 func (k *desk) bring(file string, o ImportOptions) *Imported {
 	k.Helper()
-	d, err := LoadDecided(file + ".decisions")
+	d, err := decidedIn(file + ".decisions")
 	k.must(err)
 	res, err := Import(k.review(), k.h, k.d, d, o)
 	k.must(err)

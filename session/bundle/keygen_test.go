@@ -48,7 +48,7 @@ func TestASignatureHoldsForItsBytesAlone(t *testing.T) {
 		if again, err := Sign(ctx, name, private); err != nil || again != sig {
 			t.Errorf("got %v the second time, want the signature replaced without a question", err)
 		}
-		rep, err := Verify(ctx, name, &Signers{Signature: sig, Allowed: allowed})
+		rep, err := Verify(ctx, name, &Signers{Signature: sig, Allowed: allowed}, free)
 		k.must(err)
 		if !rep.Intact || rep.Signed != "ada@fumehood.test" {
 			t.Errorf("%s: got %+v, want it signed by ada", name, rep)
@@ -57,7 +57,7 @@ func TestASignatureHoldsForItsBytesAlone(t *testing.T) {
 			{Signature: sig, Allowed: strangers},
 			{Signature: sig, Allowed: allowed, Identity: "eve@fumehood.test"},
 		} {
-			rep, err := Verify(ctx, name, &s)
+			rep, err := Verify(ctx, name, &s, free)
 			k.must(err)
 			if rep.Intact || rep.Signed != "" {
 				t.Errorf("%s: got it taken for signed with %+v, want not", name, s)
@@ -72,10 +72,10 @@ func TestASignatureHoldsForItsBytesAlone(t *testing.T) {
 			t.Errorf("got %v for other bytes, want the signature refused", err)
 		}
 	}
-	if _, _, err := LoadSigned(ctx, file+".decisions", &Signers{Signature: file + ".sig", Allowed: allowed}); !errors.Is(err, ErrBadSignature) {
+	if _, _, err := LoadSigned(ctx, file+".decisions", &Signers{Signature: file + ".sig", Allowed: allowed}, free); !errors.Is(err, ErrBadSignature) {
 		t.Errorf("got %v with the bundle's signature, want it refused for the decisions", err)
 	}
-	if _, who, err := LoadSigned(ctx, file+".decisions", &Signers{Signature: file + ".decisions.sig", Allowed: allowed}); err != nil || who != "ada@fumehood.test" {
+	if _, who, err := LoadSigned(ctx, file+".decisions", &Signers{Signature: file + ".decisions.sig", Allowed: allowed}, free); err != nil || who != "ada@fumehood.test" {
 		t.Errorf("got %q, %v, want the decisions signed by ada", who, err)
 	}
 }

@@ -43,13 +43,10 @@ type Bundle struct {
 // extent is where a member's bytes lie.
 type extent struct{ at, size int64 }
 
-// Open reads a bundle and checks all of it. An error that is ErrDamaged says that
-// the file is not as it was written, any other that it could not be read.
-func Open(ctx context.Context, path string) (*Bundle, error) {
-	f, _, err := openRegular(path, MaxBytes)
-	if err != nil {
-		return nil, err
-	}
+// openFile takes a bundle's file over and checks all of it. An error that is
+// ErrDamaged says that the file is not as it was written, any other that it could
+// not be read.
+func openFile(ctx context.Context, f *os.File, path string) (*Bundle, error) {
 	b, err := open(ctx, f, f.Close)
 	if err != nil {
 		_ = f.Close() // read-only

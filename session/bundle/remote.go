@@ -25,32 +25,27 @@ type Remote struct {
 	// What this file does not answer goes to a client without any session, whose
 	// state folder can't exist: nothing of this machine is reached through it.
 	*session.Client
-	b    *Bundle
-	by   string
-	tty  string
-	path string // of the decisions
+	b     *Bundle
+	by    string
+	tty   string
+	notes []string
 
 	mu      sync.Mutex // guards what follows
+	out     Outside
 	dec     *diffreview.Decisions
 	decided *Decided
-	edit    editor
 }
 
 // nowhere is a folder that no account can make.
 const nowhere = "/dev/null/no-session"
 
-// NewRemote reviews a bundle as the account by on a terminal; decisions go to the
-// file at path and are taken up from it.
-func NewRemote(b *Bundle, path, by, tty string) (*Remote, error) {
-	d, err := restored(b, path, by)
-	if err != nil {
-		return nil, err
-	}
+// newRemote reviews a bundle as its reader asks; what was decided goes out.
+func newRemote(b *Bundle, d *Decided, out Outside, by, tty string) *Remote {
 	none := &session.Host{Root: store.Root(nowhere), Config: nowhere, User: by, TTY: tty}
 	return &Remote{
 		Client: &session.Client{Host: none, Repo: b.Manifest.Session.Repo},
-		b:      b, by: by, tty: tty, path: path, dec: d.onto(b.Decisions), decided: d,
-	}, nil
+		b:      b, by: by, tty: tty, out: out, dec: d.onto(b.Decisions), decided: d,
+	}
 }
 
 // Said tells whether the reviewer has decided or commented anything.
@@ -140,7 +135,11 @@ func (r *Remote) change(do func(*diffreview.Decisions, map[diffreview.Blob][]byt
 	}
 	now.Decisions, now.Back, now.CommentsBack = since(r.b.Decisions, dec)
 	now.Edits, now.At = edits, time.Now().UTC()
-	if err := now.Save(r.path); err != nil {
+	raw, err := now.Encode()
+	if err != nil {
+		return err
+	}
+	if err := r.out.Save(raw); err != nil {
 		return err
 	}
 	r.dec, r.decided = dec, &now
@@ -188,7 +187,7 @@ func (r *Remote) Detail(ctx context.Context, _ string) (session.Detail, error) {
 	d := session.Detail{
 		Summary: r.summary(), Files: s.Files, Bytes: s.Bytes, LeftOut: leftOuts(r.b.state.LeftOut), Block: Shown(string(r.b.Policy)),
 		PolicyID: shownLine(s.PolicyHash), WallsErr: notHere("what is proven of its walls").Error(),
-		Notes: []string{"this is a bundle from elsewhere: what it says of the session is the word of whoever made it"},
+		Notes: append([]string{"this is a bundle from elsewhere: what it says of the session is the word of whoever made it"}, r.notes...),
 	}
 	c, err := walk(ctx, r.b.section(r.b.events), func(line []byte) {
 		var e store.Event

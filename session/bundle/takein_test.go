@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -163,7 +162,7 @@ func TestDecisionsOnOtherBytesAreNotTaken(t *testing.T) {
 		t.Errorf("got %+v, want nothing taken and four that do not fit", res)
 	}
 	other := newDesk(t, map[string]string{"a": "1\n"})
-	d, err := LoadDecided(file + ".decisions")
+	d, err := decidedIn(file + ".decisions")
 	k.must(err)
 	if _, err := Import(other.review(), other.h, other.d, d, ImportOptions{}); err == nil || !strings.Contains(err.Error(), "on session") {
 		t.Errorf("got %v in another session, want it refused", err)
@@ -242,8 +241,7 @@ func TestTheDecisionsFileIsWhole(t *testing.T) {
 	}
 	d, err := parseDecided(raw)
 	k.must(err)
-	k.must(d.Save(name + "2"))
-	again, err := os.ReadFile(name + "2")
+	again, err := d.Encode()
 	k.must(err)
 	if !bytes.Equal(raw, again) {
 		t.Error("got other bytes when it is written again")
@@ -257,10 +255,7 @@ func TestTheDecisionsFileIsWhole(t *testing.T) {
 	k.agent(map[string]string{"c": "more\n"})
 	other := k.file(Options{})
 	k.must(os.Rename(name, other+".decisions"))
-	b, err := Open(ctx, other)
-	k.must(err)
-	defer b.Close()
-	if _, err := NewRemote(b, other+".decisions", "bea", ""); err == nil || !strings.Contains(err.Error(), "another bundle") {
+	if _, err := reviewOf(other, other+".decisions"); err == nil || !strings.Contains(err.Error(), "another bundle") {
 		t.Errorf("got %v, want the decisions on another bundle refused", err)
 	}
 }
@@ -346,10 +341,11 @@ func TestWhatABundleSaysIsShownPlain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := NewRemote(b, t.TempDir()+"/d", "bea", "")
+	none, err := restored(b, "", nil, "bea")
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := newRemote(b, none, &files{}, "bea", "")
 	det, err := r.Detail(ctx, "")
 	if err != nil || len(det.Events) != 1 {
 		t.Fatalf("got %v and %v, want one event", err, det.Events)
@@ -423,31 +419,4 @@ func FuzzDecided(f *testing.F) {
 			t.Errorf("got %d units of %d", len(now.Units), len(got.Decisions.Units))
 		}
 	})
-}
-
-func TestAnEditOfABundleLeavesNothingBehind(t *testing.T) {
-	runtime := t.TempDir()
-	t.Setenv("XDG_RUNTIME_DIR", runtime)
-	k, _, r, _ := reviewed(t)
-	path, err := r.OpenEdit(ctx, "x", []byte("was"))
-	k.must(err)
-	fi, err := os.Stat(filepath.Dir(path))
-	k.must(err)
-	if fi.Mode().Perm() != 0o700 || !strings.HasPrefix(path, runtime) {
-		t.Errorf("got %s with mode %o, want a private folder in %s", path, fi.Mode().Perm(), runtime)
-	}
-	k.must(os.WriteFile(path, []byte("now"), 0o600))
-	got, err := r.CloseEdit(ctx, "x", path)
-	if err != nil || string(got) != "now" {
-		t.Errorf("got %q, %v, want what the editor wrote", got, err)
-	}
-	_, err = r.OpenEdit(ctx, "x", []byte("left open"))
-	k.must(err)
-	if _, err := r.CloseEdit(ctx, "x", "/etc/passwd"); err == nil {
-		t.Error("got another file read, want it refused")
-	}
-	k.must(r.Close())
-	if left, err := os.ReadDir(runtime); err != nil || len(left) != 0 {
-		t.Errorf("got %v, %v left, want nothing", left, err)
-	}
 }

@@ -44,14 +44,26 @@ type Changed struct {
 
 // Verify checks a bundle, or a file of decisions, offline. What is wrong with the
 // file is in the report; an error says that it could not be looked at. The file is
-// opened once: what was signed is what was read.
-func Verify(ctx context.Context, path string, sig *Signers) (*Report, error) {
+// opened once: what was signed is what was read. confine is called when no more is
+// needed of the machine, before any byte of the file is interpreted.
+func Verify(ctx context.Context, path string, sig *Signers, confine func() error) (*Report, error) {
 	f, size, err := openRegular(path, MaxBytes)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	rep := &Report{File: diffreview.SafeName(path), Kind: "bundle", Damage: []string{}, Changes: []Changed{}}
+	var signed string
+	var badly error
+	if sig != nil {
+		signed, badly = CheckSignature(ctx, func() io.Reader { return io.NewSectionReader(f, 0, size) }, *sig)
+		if badly != nil && !errors.Is(badly, ErrBadSignature) {
+			return nil, badly
+		}
+	}
+	if err := confine(); err != nil {
+		return nil, err
+	}
+	rep := &Report{Signed: signed, File: diffreview.SafeName(path), Kind: "bundle", Damage: []string{}, Changes: []Changed{}}
 	var first [1]byte
 	if n, _ := f.ReadAt(first[:], 0); n == 1 && first[0] == '{' { // an empty file is neither
 		rep.Kind = "decisions"
@@ -65,14 +77,8 @@ func Verify(ctx context.Context, path string, sig *Signers) (*Report, error) {
 	case err != nil:
 		return nil, err
 	}
-	if sig != nil {
-		rep.Signed, err = CheckSignature(ctx, func() io.Reader { return io.NewSectionReader(f, 0, size) }, *sig)
-		switch {
-		case errors.Is(err, ErrBadSignature):
-			rep.Damage = append(rep.Damage, err.Error())
-		case err != nil:
-			return nil, err
-		}
+	if badly != nil {
+		rep.Damage = append(rep.Damage, badly.Error())
 	}
 	rep.Intact = len(rep.Damage) == 0
 	return rep, nil
