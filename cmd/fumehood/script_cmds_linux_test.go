@@ -60,6 +60,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"ttymodes":  cmdTTYModes,
 	"ttysize":   cmdTTYSize,
 	"ttyhangup": cmdTTYHangup,
+
+	"ttysignals": cmdTTYSignals,
 }
 
 // patience bounds every wait for something that should come about by itself.

@@ -325,3 +325,23 @@ func cmdTTYHangup(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(errors.Join(t.slave.Close(), t.master.Close()))
 	<-t.read
 }
+
+// ttysignals NAME SIGNAL: its program gets the signal again and again until it
+// has ended.
+func cmdTTYSignals(ts *testscript.TestScript, neg bool, args []string) {
+	need(ts, neg, args, 2, "ttysignals NAME SIGNAL")
+	t := ttyNamed(ts, args[0])
+	sig, err := signalNamed(args[1])
+	ts.Check(err)
+	end := time.After(patience)
+	for {
+		_ = t.cmd.Process.Signal(sig) // it may have ended
+		select {
+		case <-t.exited:
+			return
+		case <-end:
+			ts.Fatalf("%s has not ended within %v", args[0], patience)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}

@@ -51,6 +51,11 @@ func tryCommand() *cobra.Command {
 }
 
 func runTry(cmd *cobra.Command, h *session.Host, d store.Dir, req session.TryRequest, asJSON bool) error {
+	// None ends this process before the try is removed: a terminal that goes away
+	// can be read to its end, and so left, before its SIGHUP comes.
+	held := make(chan os.Signal, 1)
+	signal.Notify(held, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer signal.Stop(held)
 	// Until the command runs, a signal ends the making of the workspace; from
 	// then on it is the command's.
 	ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
