@@ -47,18 +47,25 @@ func (h *Host) given(pol *policy.Policy, mark string, stand *StandIn) (*Given, e
 			g.Env[name] = lookup(h.Env, name)
 		}
 	}
-	first := func(names ...string) string {
-		for _, n := range names {
-			if v := lookup(h.Env, n); v != "" {
-				return v
-			}
-		}
-		return ""
-	}
-	g.HTTPProxy, g.HTTPSProxy = first("http_proxy", "HTTP_PROXY"), first("https_proxy", "HTTPS_PROXY")
-	g.NoProxy = first("no_proxy", "NO_PROXY")
-	g.CAFile, g.CADir = first("SSL_CERT_FILE"), first("SSL_CERT_DIR")
+	g.HTTPProxy, g.HTTPSProxy = h.hostProxies()
+	g.NoProxy = h.first("no_proxy", "NO_PROXY")
+	g.CAFile, g.CADir = h.first("SSL_CERT_FILE"), h.first("SSL_CERT_DIR")
 	return g, nil
+}
+
+// hostProxies are the host's own.
+func (h *Host) hostProxies() (http, https string) {
+	return h.first("http_proxy", "HTTP_PROXY"), h.first("https_proxy", "HTTPS_PROXY")
+}
+
+// first is the value of the first variable that has one.
+func (h *Host) first(names ...string) string {
+	for _, n := range names {
+		if v := lookup(h.Env, n); v != "" {
+			return v
+		}
+	}
+	return ""
 }
 
 func lookup(env []string, name string) string {

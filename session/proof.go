@@ -151,8 +151,12 @@ func ShapeText(s walls.Shape) string {
 	if lsm == "" {
 		lsm = "not told"
 	}
-	return fmt.Sprintf("kernel %s; %s, %d supplementary groups; cgroups %s; %s; security modules %s; build %.12s; %d host places inside",
-		s.Kernel, who, len(s.Groups), s.Cgroup, where, lsm, s.Build, len(s.Mounts))
+	out := ""
+	if s.WayOut != "" {
+		out = "; the way out " + s.WayOut
+	}
+	return fmt.Sprintf("kernel %s; %s, %d supplementary groups; cgroups %s; %s; security modules %s; build %.12s; %d host places inside%s",
+		s.Kernel, who, len(s.Groups), s.Cgroup, where, lsm, s.Build, len(s.Mounts), out)
 }
 
 func tally(r *walls.Record) (held int, na, rest []walls.Result) {

@@ -77,7 +77,7 @@ func (h *Host) standingOf(d store.Dir, p *policy.Policy) (walls.Standing, error)
 	if own := mountsOf(st.ReadOnly, st.Caches); !slices.Equal(mountsOf(outside, cacheMounts(pr.Caches)), own) {
 		now = own
 	}
-	s, err := h.shapeWith(now)
+	s, err := h.shapeWith(p, now)
 	if err != nil {
 		return walls.Standing{}, err
 	}

@@ -92,6 +92,35 @@ func TestAProofStandsForItsPolicyAndShapeOnly(t *testing.T) {
 	}
 }
 
+// A proof that was made without the host's own proxy says nothing of where names
+// lead with it.
+func TestAProofIsStaleBehindTheHostsProxy(t *testing.T) {
+	h := accountAt(t)
+	open, _ := policy.Builtin("run-tests")
+	closed, _ := policy.Builtin(policy.DefaultName)
+	provenHere(t, h, open)
+	provenHere(t, h, closed)
+	for _, proxy := range []string{"HTTPS_PROXY=http://proxy.test:3128", "http_proxy=http://proxy.test:3128"} {
+		behind := *accountAt(t)
+		behind.Root, behind.Config, behind.Home = h.Root, h.Config, h.Home
+		behind.Env = append(behind.Env, proxy)
+		st, err := behind.Standing(open)
+		if ok, why := st.Proven(); err != nil || ok || !strings.Contains(why, "way out was straight, is by the host's own proxy") {
+			t.Errorf("%s: got %v, %q, %v, want it stale", proxy, ok, why, err)
+		}
+		st, err = behind.Standing(closed)
+		if ok, why := st.Proven(); err != nil || !ok {
+			t.Errorf("%s: got %q, %v for a policy without a way out, want it proven", proxy, why, err)
+		}
+	}
+	if st, err := h.Standing(open); err != nil || len(st.Stale) > 0 {
+		t.Errorf("got %v, %v without a proxy, want it proven", st.Stale, err)
+	}
+	if s, err := h.Shape(open); err != nil || !strings.Contains(ShapeText(s), "the way out straight") {
+		t.Errorf("got %q, %v, want the way out named", ShapeText(s), err)
+	}
+}
+
 func TestADamagedProofIsNoProof(t *testing.T) {
 	h := accountAt(t)
 	p, _ := policy.Builtin(policy.DefaultName)

@@ -36,10 +36,10 @@ func (h *Host) Shape(p *policy.Policy) (walls.Shape, error) {
 	if err := h.readOnly(pr); err != nil {
 		return walls.Shape{}, fmt.Errorf("deployment shape: %w", err)
 	}
-	return h.shapeWith(mountsOf(pr.ReadOnly, cacheMounts(pr.Caches)))
+	return h.shapeWith(p, mountsOf(pr.ReadOnly, cacheMounts(pr.Caches)))
 }
 
-func (h *Host) shapeWith(mounts []string) (walls.Shape, error) {
+func (h *Host) shapeWith(p *policy.Policy, mounts []string) (walls.Shape, error) {
 	kernel, err := kernelName()
 	if err != nil {
 		return walls.Shape{}, fmt.Errorf("deployment shape: ask for the kernel: %w", err)
@@ -59,7 +59,7 @@ func (h *Host) shapeWith(mounts []string) (walls.Shape, error) {
 	slices.Sort(groups)
 	s := walls.Shape{
 		Kernel: kernel, LSM: securityModules(), Sysctls: map[string]string{}, UID: h.UID, Groups: slices.Compact(groups),
-		Cgroup: doctor.CgroupMode(), Container: doctor.Nesting(), Build: build, Mounts: append(system, mounts...),
+		Cgroup: doctor.CgroupMode(), Container: doctor.Nesting(), Build: build, WayOut: h.WayOut(p), Mounts: append(system, mounts...),
 	}
 	for _, name := range shapeSysctls {
 		if v, ok := readSetting("/proc/sys/" + name); ok {
@@ -67,6 +67,19 @@ func (h *Host) shapeWith(mounts []string) (walls.Shape, error) {
 		}
 	}
 	return s, nil
+}
+
+// WayOut is how requests of a session with this policy leave, when it is started
+// from here.
+func (h *Host) WayOut(p *policy.Policy) string {
+	http, https := h.hostProxies()
+	switch {
+	case len(p.Network.Allow) == 0:
+		return ""
+	case http != "" || https != "":
+		return walls.WayByProxy
+	}
+	return walls.WayStraight
 }
 
 // kernelName is release and build of the running kernel: a rebuilt one has the

@@ -192,10 +192,19 @@ type Shape struct {
 	Cgroup    string            `json:"cgroup"`    // "none", "v1", "v2", "v2 delegated", "v2 by scope"
 	Container string            `json:"container"` // how nesting was recognised; "" when not nested
 	Build     string            `json:"build"`     // hash of the program
+	// WayOut is how requests that the policy allows leave; "" when it allows none.
+	WayOut string `json:"way_out,omitempty"`
 	// Mounts is what of the host appears inside, as "host -> inside"; the
 	// workspace's own path is not in it.
 	Mounts []string `json:"mounts"`
 }
+
+// The ways out. By the host's own proxy nobody here sees to which addresses
+// names lead.
+const (
+	WayStraight = "straight"
+	WayByProxy  = "by the host's own proxy, which resolves names"
+)
 
 // Differences names what differs between two shapes, in words.
 func (s Shape) Differences(o Shape) []string {
@@ -212,6 +221,7 @@ func (s Shape) Differences(o Shape) []string {
 	add("groups", fmt.Sprint(s.Groups), fmt.Sprint(o.Groups))
 	add("cgroup mode", s.Cgroup, o.Cgroup)
 	add("container", s.Container, o.Container)
+	add("way out", s.WayOut, o.WayOut)
 	for _, k := range keys(s.Sysctls, o.Sysctls) {
 		add(k, s.Sysctls[k], o.Sysctls[k])
 	}

@@ -130,6 +130,23 @@ func TestASessionReachesNothing(t *testing.T) {
 	}
 }
 
+// What the host's own proxy does can't be seen from here: the record says so.
+func TestARecordSaysThatTheHostsProxyResolvesNames(t *testing.T) {
+	h := ownState(t)
+	h.Env = append(h.Env, "HTTPS_PROXY=http://proxy.test:3128")
+	rec, err := Run(t.Context(), h, walls.Run{Only: []int{6}, Policy: "run-tests"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Shape.WayOut != walls.WayByProxy || rec.Tests[0].Verdict != walls.Held {
+		t.Errorf("got %q and %s: %s", rec.Shape.WayOut, rec.Tests[0].Verdict, rec.Tests[0].Reason)
+	}
+	i := slices.IndexFunc(rec.Tests[0].Attempts, func(a walls.Attempt) bool { return a.ID == "proxy-resolves" })
+	if i < 0 || rec.Tests[0].Attempts[i].Verdict != walls.NA {
+		t.Error("got nothing of the host's own proxy, want that it can't be tested")
+	}
+}
+
 // isControlID tells what has to work everywhere.
 func isControlID(id string) bool {
 	return strings.HasPrefix(id, "own-") && !strings.HasPrefix(id, "own-fastopen") || slices.Contains([]string{"socket", "netlink-route", "route-own", "interface-lo"}, id)

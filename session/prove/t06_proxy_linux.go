@@ -246,6 +246,10 @@ func (e *env) leadElsewhere(ctx context.Context, d *destination) ([]walls.Attemp
 		})
 	}
 	out, err := e.through(ctx, rm, list, false)
+	if e.real.WayOut(e.pol) == walls.WayByProxy {
+		// The run's own server is reached without that proxy.
+		out = append(out, e.noRows("proxy-resolves", "a name that the host's own proxy resolves", "what its addresses are is not seen here, and no class of them refused")...)
+	}
 	return out, errors.Join(err, rm.close(ctx))
 }
 
