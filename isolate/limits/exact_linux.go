@@ -157,7 +157,7 @@ func parseShares(text []byte) (own, shared int64, err error) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		to := &own
 		switch string(name) {
-		case "Pss_Anon", "SwapPss":
+		case "Pss_Anon", "SwapPss", "Private_Hugetlb", "Shared_Hugetlb": // huge pages have no share
 		case "Pss_Shmem":
 			to = &shared
 		default:

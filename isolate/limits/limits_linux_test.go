@@ -153,9 +153,9 @@ func TestStatOfAHostileName(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	own, shared, err := parseShares([]byte("55d0-7ffe ---p 00000000 00:00 0 [rollup]\nRss: 100 kB\nPss:      80 kB\nPss_Anon: 40 kB\nPss_File: 10 kB\nPss_Shmem:  30 kB\nSwapPss: 5 kB\n"))
-	if err != nil || own != 45<<10 || shared != 30<<10 {
-		t.Errorf("got %d, %d, %v; want 45 KiB, 30 KiB", own, shared, err)
+	own, shared, err := parseShares([]byte("55d0-7ffe ---p 00000000 00:00 0 [rollup]\nRss: 100 kB\nPss:      80 kB\nPss_Anon: 40 kB\nPss_File: 10 kB\nPss_Shmem:  30 kB\nSwapPss: 5 kB\nShared_Hugetlb: 2048 kB\nPrivate_Hugetlb: 4096 kB\n"))
+	if err != nil || own != 6189<<10 || shared != 30<<10 {
+		t.Errorf("got %d, %d, %v; want 6189 KiB, 30 KiB", own, shared, err)
 	}
 	for _, bad := range []string{"Pss_Anon: x kB\n", "Pss_Anon: 5 MB\n", "Pss_Shmem:\n"} {
 		if _, _, err := parseShares([]byte(bad)); err == nil {
@@ -167,9 +167,9 @@ func TestShares(t *testing.T) {
 // What files take is the host's cache and no memory of the session; what is
 // swapped out and what maps it is.
 func TestUseOfAProcess(t *testing.T) {
-	u, err := parseUse([]byte("Name:\tRssAnon: 9 kB\nVmRSS: 1000 kB\nRssAnon:\t 100 kB\nRssFile:\t 500 kB\nRssShmem:\t 20 kB\nVmSwap: 3 kB\nVmPTE: 4 kB\n"))
-	if err != nil || u.bytes != 127<<10 || u.tables != 4<<10 {
-		t.Errorf("got %+v, %v; want 127 KiB, 4 of them tables", u, err)
+	u, err := parseUse([]byte("Name:\tRssAnon: 9 kB\nVmRSS: 1000 kB\nRssAnon:\t 100 kB\nRssFile:\t 500 kB\nRssShmem:\t 20 kB\nVmSwap: 3 kB\nVmPTE: 4 kB\nHugetlbPages: 2048 kB\n"))
+	if err != nil || u.bytes != 2175<<10 || u.tables != 4<<10 {
+		t.Errorf("got %+v, %v; want 2175 KiB, 4 of them tables", u, err)
 	}
 	for _, bad := range []string{"RssAnon: x kB\n", "VmSwap: 5 MB\n", "VmPTE:\n"} {
 		if _, err := parseUse([]byte(bad)); err == nil {

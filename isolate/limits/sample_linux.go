@@ -18,7 +18,7 @@ import (
 type Sample struct {
 	Threads int
 	// Mapped is the sum over processes of memory of their own: anonymous, shared,
-	// swapped out, and page tables. A page that two of them map counts twice:
+	// of the machine's huge pages, swapped out, and page tables. A page that two of them map counts twice:
 	// an upper bound. Pages of files are the host's cache and do not count.
 	Mapped int64
 	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, names
@@ -145,7 +145,7 @@ func parseUse(text []byte) (use, error) {
 	for line := range bytes.Lines(text) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		switch string(name) {
-		case "RssAnon", "RssShmem", "VmSwap", "VmPTE", "VmSize":
+		case "RssAnon", "RssShmem", "HugetlbPages", "VmSwap", "VmPTE", "VmSize":
 		default:
 			continue
 		}

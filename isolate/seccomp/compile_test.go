@@ -274,6 +274,9 @@ func TestRefusedVariants(t *testing.T) {
 		{"ioctl", []uint64{0, 0xc0c0ff0b}, eNOTTY},            // of a pidfd
 		{"ioctl", []uint64{0, 1}, eNOTTY},                     // FIBMAP
 		{"ioctl", []uint64{0, 0xffff_ffff_0000_0000}, eNOTTY}, // none
+		{"file_setattr", []uint64{3, 0, 0, 24, 0}, eNOSYS},
+		{"prctl", []uint64{62, 1}, eINVAL},         // PR_SCHED_CORE, a cookie of its own
+		{"prctl", []uint64{1<<40 | 62, 3}, eINVAL}, // the kernel drops the high bits
 		{"vmsplice", []uint64{1, 0, 1, 0}, eNOSYS},
 		{"setsockopt", []uint64{3, 1, 60}, eNOPROTOOPT},                           // SO_ZEROCOPY
 		{"setsockopt", []uint64{3, 1<<40 | 1, 0xffff_0000<<32 | 60}, eNOPROTOOPT}, // the kernel drops the high bits

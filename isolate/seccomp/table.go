@@ -183,6 +183,9 @@ func conditional(group func(Group, []cond)) {
 		// one byte is enough: the pipes of one process hold gigabytes.
 		{"setsockopt", []Cond{is(1, 1), is(2, 60)}, eNOPROTOOPT, "SO_ZEROCOPY leaves pages in sockets that no process maps any more; programs fall back"},
 	})
+	group(Affinity, []cond{
+		{"prctl", []Cond{is(0, 62)}, eINVAL, "PR_SCHED_CORE keeps everything else of the machine off the other threads of a core that the session runs on; kernels without it answer so"},
+	})
 	group(Segments, []cond{
 		// No counter outside sees a detached segment, and the sysctls that
 		// bound their sum belong to an id that a session has not. 4096 of these
@@ -199,6 +202,7 @@ func always(group func(g Group, errno uint16, why string, calls ...string)) {
 	group(Mounts, ePERM, "mounts are the sandbox's own, and its root stays",
 		"mount", "umount2", "pivot_root", "chroot", "fsopen", "fsconfig", "fsmount", "fspick", "open_tree", "open_tree_attr",
 		"move_mount", "mount_setattr", "swapon", "swapoff", "quotactl", "quotactl_fd", "acct")
+	group(FileSystems, eNOSYS, "sets by a path what ioctl would (6.17): attributes, project ids, forms of storage", "file_setattr")
 	group(Listings, eNOSYS, "new ways to list mounts and namespaces; programs read /proc", "statmount", "listmount", "listns")
 	group(Namespaces, ePERM, "another's namespace", "setns")
 	group(Tracing, ePERM, "one process of the session can't take over another; debuggers are a policy of their own",
