@@ -118,6 +118,23 @@ func TestASessionCantTakeTheAccountsWatches(t *testing.T) {
 	}
 }
 
+// The machine has some three thousand terminals for all namespaces together.
+func TestASessionCantTakeTheMachinesTerminals(t *testing.T) {
+	testkit.RequireProgram(t, "python3")
+	s := start(t, spec(t))
+	o := run(t, s, "/usr/bin/python3", "-c", `
+import errno, os, resource
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+held = []
+try:
+    while len(held) < 1000: held.append(os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY))
+except OSError as e: print(errno.errorcode[e.errno], end=" ")
+print(len(held), end="")
+`)
+	o.must(t, "ENOSPC 256")
+}
+
 // A spawner that did not come up was waited for without end. Which of the
 // starts fail depends on when its limit meets it; none may take long.
 func TestASpawnerThatDoesNotComeUpEndsTheStart(t *testing.T) {

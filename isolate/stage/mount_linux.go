@@ -24,6 +24,11 @@ const (
 	hintProc   = "the /proc here is partly covered, as in a container: start the container with an unmasked /proc"
 )
 
+// maxTerminals bounds what a session takes of the machine's pseudoterminals: all
+// namespaces together have some three thousand, and each keeps memory that no
+// process maps.
+const maxTerminals = 256
+
 // buildRoot mounts an empty tmpfs over the old root and fills it by the plan.
 // The working folder is the new root from here on, and targets are relative to
 // it. Nothing hostile can be in it, except below HOME.
@@ -132,7 +137,7 @@ func do(s plan.Step) error {
 		if err := mkdirs(s.Target, 0o755); err != nil {
 			return err
 		}
-		return unix.Mount("devpts", s.Target, "devpts", less[uintptr](unix.MS_NOSUID|unix.MS_NOEXEC), "newinstance,ptmxmode=0666,mode=0600")
+		return unix.Mount("devpts", s.Target, "devpts", less[uintptr](unix.MS_NOSUID|unix.MS_NOEXEC), fmt.Sprintf("newinstance,ptmxmode=0666,mode=0600,max=%d", maxTerminals))
 	case plan.Proc:
 		return mountProc(s)
 	case plan.ReadOnly:
