@@ -13,24 +13,38 @@ type PartFinding struct {
 // above a note that no approved part of the change set has a finding for: what was
 // harmless beside the rest is not, say, when a test goes away and the file that it
 // moved to is left out. The change set stays as it is.
-func (cs *ChangeSet) JudgePart(only func(path string) bool, content func(Blob) ([]byte, error), find Find) ([]PartFinding, error) {
+//
+// instead has what lands at a path in the place of what is approved there: what a
+// merge came to, or nil where it is left out. Of what is in a merge itself nothing
+// is given: it was judged as one.
+func (cs *ChangeSet) JudgePart(only func(path string) bool, instead map[string]*Outcome, content func(Blob) ([]byte, error), find Find) ([]PartFinding, error) {
 	var outcomes []Outcome
 	whole, part := map[*File]bool{}, false
 	for i := range cs.Files {
 		f := &cs.Files[i]
 		all, own := f.wholly()
-		part = part || !all
+		applied := f.applied()
+		other := f.among(instead) && !applied
+		part = part || !all || other
 		switch {
-		case !f.Fits(only) && !f.applied():
+		case !f.Fits(only) && !applied:
 			part = true
-		case all && !own:
+		case all && !own && !other:
 			whole[f] = true
 		default:
 			some, err := Outcomes(f, content)
 			if err != nil {
 				return nil, err
 			}
-			outcomes = append(outcomes, some...)
+			for _, o := range some {
+				if in, ok := instead[o.Path]; ok && other {
+					if in != nil {
+						outcomes = append(outcomes, *in)
+					}
+					continue
+				}
+				outcomes = append(outcomes, o)
+			}
 		}
 	}
 	if !part || len(whole)+len(outcomes) == 0 {
@@ -55,7 +69,7 @@ func (cs *ChangeSet) JudgePart(only func(path string) bool, content func(Blob) (
 	for i := range as.Files {
 		f := &as.Files[i]
 		for _, x := range f.Findings {
-			if x.Severity.Rank() > Note.Rank() && !is(f.Path, x.Rule, f.textAt(x)) && !is(f.Path, x.Rule, "") {
+			if x.Severity.Rank() > Note.Rank() && instead[f.Path] == nil && !is(f.Path, x.Rule, f.textAt(x)) && !is(f.Path, x.Rule, "") {
 				out = append(out, PartFinding{f.Path, x})
 			}
 		}
@@ -112,6 +126,16 @@ func (f *File) wholly() (all, own bool) {
 		own = own || h != nil && h.Edit != ""
 	})
 	return all, own
+}
+
+// among says whether the file is about one of the paths.
+func (f *File) among(paths map[string]*Outcome) bool {
+	for _, p := range []string{f.Path, f.OldPath} {
+		if _, ok := paths[p]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // applied says that something of the file is approved, and that all of that is

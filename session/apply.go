@@ -93,7 +93,7 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	}
 	out := Applied{Session: r.Record.ID, Applied: []string{}, Changes: []PathWhy{}, Merged: []PathWhy{}, Conflicts: []PathWhy{}, Skipped: []PathWhy{}, Risks: []Risk{}}
 	if o.All {
-		skipped, err := h.approveAll(d, r, o)
+		skipped, err := h.approveAll(ctx, d, r, o)
 		if err != nil {
 			return out, err
 		}
@@ -112,18 +112,13 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	if len(targets) == 0 {
 		return out, fmt.Errorf("nothing %sis approved; %w", narrow, ErrNothing)
 	}
-	part, err := r.Set.JudgePart(o.Only, r.Content, r.Facts.Find)
-	if err != nil {
-		return out, fmt.Errorf("look for risks in what is approved: %w", err)
-	}
-	out.Risks = ownRisks(r.Set, o.Only)
-	for _, x := range part {
-		out.Risks = append(out.Risks, Risk{Path: x.Path, In: "part", Finding: x.Finding})
-	}
 	switch {
 	case o.To.Branch != "":
-		return h.toBranch(ctx, d, r, o, targets, part, out)
+		return h.toBranch(ctx, d, r, o, targets, out)
 	case o.To.Patch != "":
+		if _, err := judgePart(r, o, nil, &out); err != nil { // it is against what was copied in
+			return out, err
+		}
 		return h.toPatch(d, r, o, targets, out)
 	}
 	ao, err := h.applyOptions(ctx, d, r, o)
@@ -132,6 +127,14 @@ func (h *Host) Apply(ctx context.Context, d store.Dir, o ApplyOptions) (Applied,
 	}
 	out.MovedOn = h.movedOn(ctx, r, o)
 	plan, err := planOf(ctx, ao, r, o, targets)
+	if err != nil {
+		return out, err
+	}
+	lands, err := plan.landing(ctx, ao, o)
+	if err != nil {
+		return out, err
+	}
+	part, err := judgePart(r, o, lands, &out)
 	if err != nil {
 		return out, err
 	}
@@ -241,13 +244,18 @@ func (h *Host) fold(out *Applied, res apply.Result) {
 
 // approveAll decides what --all decides, on the change set and, unless it is a
 // dry run, in the record.
-func (h *Host) approveAll(d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, error) {
+func (h *Host) approveAll(ctx context.Context, d store.Dir, r *Review, o ApplyOptions) ([]PathWhy, error) {
 	var skipped []PathWhy
 	mark := func(dec *diffreview.Decisions) error {
 		before := maps.Clone(dec.Units)
 		all := dec.ApproveAll(r.Set, o.AcceptRisk, o.Only, h.verdictBy(diffreview.Approved, ""))
 		dec.Fill(r.Set)
-		held, err := holdBack(r, dec, before, o)
+		held, err := holdBack(r, dec, before, o, func() (landing, error) {
+			if !o.SkipConflicts && !o.Merge && len(dec.Resolutions) == 0 {
+				return nil, nil // all of it lands, or nothing is written
+			}
+			return h.landingOf(ctx, d, r, o)
+		})
 		for _, s := range append(all, held...) {
 			// Once for all hunks of a file that one finding holds back.
 			if one := (PathWhy{s.Path, s.Why}); len(skipped) == 0 || skipped[len(skipped)-1] != one {
@@ -277,12 +285,17 @@ const maxHolds = 8
 
 // holdBack takes back what a bulk approval approved of files in which the rules find
 // more once the rest is left out: a test that goes away because it moved to a file
-// that is held back itself. before are the decisions before it.
-func holdBack(r *Review, dec *diffreview.Decisions, before map[string]diffreview.Decision, o ApplyOptions) (held []diffreview.Skipped, err error) {
+// that is held back itself, or is in conflict. before are the decisions before it;
+// lands says how what is approved now would land.
+func holdBack(r *Review, dec *diffreview.Decisions, before map[string]diffreview.Decision, o ApplyOptions, lands func() (landing, error)) (held []diffreview.Skipped, err error) {
 	for n := range maxHolds + 1 {
-		part, err := r.Set.JudgePart(o.Only, r.Content, r.Facts.Find)
+		l, err := lands()
 		if err != nil {
-			return held, fmt.Errorf("look for risks in what is approved: %w", err)
+			return held, err
+		}
+		part, err := partOf(r, o, l)
+		if err != nil {
+			return held, err
 		}
 		why := map[string]string{}
 		for _, x := range part {

@@ -68,7 +68,7 @@ func (h *Host) toPatch(d store.Dir, r *Review, o ApplyOptions, targets []apply.T
 
 // toBranch makes a commit of what is approved, on a branch of its own, on top of
 // the commit that the session was copied from.
-func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOptions, targets []apply.Target, part []diffreview.PartFinding, out Applied) (Applied, error) {
+func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOptions, targets []apply.Target, out Applied) (Applied, error) {
 	out.Branch = o.To.Branch
 	repo, err := h.sameRepository(ctx, r, o)
 	if err != nil {
@@ -87,6 +87,10 @@ func (h *Host) toBranch(ctx context.Context, d store.Dir, r *Review, o ApplyOpti
 		return out, err
 	}
 	parent, p, err := branchPlanOf(ctx, repo, r, o, targets)
+	if err != nil {
+		return out, err
+	}
+	part, err := judgePart(r, o, p.landing(o), &out)
 	if err != nil {
 		return out, err
 	}

@@ -25,6 +25,7 @@ type branchPlan struct {
 	// conflicts have no choice yet; left are left out by one.
 	conflicts, left, notes []PathWhy
 	used                   []usedChoice
+	lands                  landing
 	risks                  []Risk // of merges
 
 	r    *Review
@@ -44,7 +45,7 @@ func branchPlanOf(ctx context.Context, repo *workspace.Repo, r *Review, o ApplyO
 	for i, t := range targets {
 		paths[i] = t.Path
 	}
-	p = &branchPlan{r: r, at: parent, to: o.To.Branch}
+	p = &branchPlan{r: r, at: parent, to: o.To.Branch, lands: landing{}}
 	if p.have, err = repo.FilesOf(ctx, parent, paths); err != nil {
 		return "", nil, err
 	}
@@ -224,6 +225,11 @@ func (p *branchPlan) merge(f workspace.CommitFile, x apply.Differs, moved *apply
 	for i := range m.Parts {
 		p.use(m.Parts[i].ID)
 	}
+	base := x.Target.Base
+	if moved != nil {
+		base = moved.Base
+	}
+	p.lands.put(f.Path, base, &m)
 	if there {
 		return nil
 	}

@@ -23,7 +23,8 @@ type applyPlan struct {
 	merged  map[string]string // by path: what was joined
 	why     map[string]string // of the targets that stay conflicts, what would settle them
 	left    []PathWhy         // left out, as the reviewer chose
-	risks   []Risk            // of merges
+	lands   landing
+	risks   []Risk // of merges
 	used    []usedChoice
 }
 
@@ -36,7 +37,7 @@ type usedChoice struct {
 // planOf merges the targets that the host changed, where that is wanted and every
 // conflict is settled.
 func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, targets []apply.Target) (*applyPlan, error) {
-	p := &applyPlan{merged: map[string]string{}, why: map[string]string{}}
+	p := &applyPlan{merged: map[string]string{}, why: map[string]string{}, lands: landing{}}
 	instead := map[string]*apply.Target{} // nil: left out
 	moved, err := movedIn(ctx, ao, r, targets)
 	if err != nil {
@@ -82,6 +83,7 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 			t := x.Target
 			t.Base, t.Want, t.Approved, t.Merged = m.Host, m.Host, m.Agent, true
 			instead[m.Path] = &t
+			p.lands.put(m.Path, x.Target.Base, m)
 			return nil
 		}
 		if p.why[m.Path] = m.conflict(x.Why, o); p.why[m.Path] != "" {
@@ -103,10 +105,12 @@ func planOf(ctx context.Context, ao apply.Options, r *Review, o ApplyOptions, ta
 		if m.To == "" {
 			t.Approved, t.Want = m.Agent, m.want
 			p.merged[m.Path] = m.what()
+			p.lands.put(m.Path, x.Target.Base, m)
 		} else {
 			to := *moved[m.Path]
 			to.Approved, to.Want, to.Merged = m.Agent, m.want, true
 			instead[m.To] = &to
+			p.lands.put(m.To, moved[m.Path].Base, m)
 			p.merged[m.To] = fmt.Sprintf("%s; it was %s", m.what(), diffreview.SafeName(m.Path))
 		}
 		instead[m.Path] = &t

@@ -3,11 +3,14 @@ package session
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"fumehood/diffreview"
+	"fumehood/diffreview/merge"
 )
 
 const (
@@ -65,6 +68,119 @@ func TestWhatIsLeftOutDoesNotExcuseTheRest(t *testing.T) {
 	k.approve()
 	if a, err := k.apply(ApplyOptions{}); err != nil || len(a.Risks) != 0 {
 		t.Errorf("got %+v, %v, want no risk beside those that were seen", a.Risks, err)
+	}
+}
+
+// So it is where the file that a test moved to is in conflict and skipped, or left
+// out by choice, or merged without it: in the work tree, and on a branch.
+func TestWhatDoesNotLandDoesNotExcuseTheRest(t *testing.T) {
+	const yours = "package p // yours\n"
+	moves := map[string]string{"pay_test.go": keptTest, "money_test.go": "package p // it\n\n" + payTests, "b.go": "package p // b\n"}
+	before := map[string]string{"pay_test.go": keptTest + payTests, "b.go": "package p\n", "money_test.go": "package p\n"}
+	tree := func(t *testing.T) *desk {
+		k := newDesk(t, before)
+		k.agent(moves)
+		k.host(map[string]string{"money_test.go": yours})
+		return k
+	}
+	branch := func(t *testing.T) *desk {
+		// The copy has an edit that is in no commit, where the agent went on.
+		k := gitDesk(t, map[string]string{"pay_test.go": keptTest + payTests, "b.go": "package p\n", "money_test.go": yours}, func(repo string) {
+			if err := os.WriteFile(filepath.Join(repo, "money_test.go"), []byte("package p\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		})
+		k.agent(moves)
+		return k
+	}
+	for name, c := range map[string]struct {
+		desk       func(*testing.T) *desk
+		o          ApplyOptions
+		whole, one diffreview.Take // chosen for the file, for the lines in conflict
+		lands      bool
+	}{
+		"a conflict":                    {desk: tree, o: ApplyOptions{SkipConflicts: true}},
+		"left out":                      {desk: tree, o: ApplyOptions{Merge: true}, whole: diffreview.TakeLeave},
+		"your lines stay":               {desk: tree, o: ApplyOptions{Merge: true}, one: diffreview.TakeHost},
+		"both lines":                    {desk: tree, o: ApplyOptions{Merge: true}, one: diffreview.TakeBoth, lands: true},
+		"the agent's lines":             {desk: tree, o: ApplyOptions{Merge: true}, one: diffreview.TakeAgent, lands: true},
+		"a conflict on a branch":        {desk: branch, o: ApplyOptions{SkipConflicts: true, To: ApplyTo{Branch: "b"}}},
+		"left out of a branch":          {desk: branch, o: ApplyOptions{To: ApplyTo{Branch: "b"}}, whole: diffreview.TakeLeave},
+		"a branch with the commit's":    {desk: branch, o: ApplyOptions{To: ApplyTo{Branch: "b"}}, one: diffreview.TakeHost},
+		"a branch with the agent's too": {desk: branch, o: ApplyOptions{To: ApplyTo{Branch: "b"}}, one: diffreview.TakeBoth, lands: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			choose := func(k *desk) {
+				k.Helper()
+				if c.whole+c.one == "" {
+					return
+				}
+				ms, err := k.h.Merges(t.Context(), k.d, c.o)
+				k.must(err)
+				if len(ms) != 1 || ms[0].Open != 1 {
+					k.Fatalf("got %+v, want the one file with one conflict", ms)
+				}
+				choice := ResolutionChoice{Conflict: ms[0].ID, Path: "money_test.go", Take: c.whole}
+				if c.one != "" {
+					at := slices.IndexFunc(ms[0].Parts, func(p merge.Part) bool { return p.ID != "" })
+					choice.Conflict, choice.Take = ms[0].Parts[at].ID, c.one
+				}
+				k.must(k.h.Resolve(k.d, []ResolutionChoice{choice}))
+			}
+			want := []string{"pay_test.go test-removed part", "pay_test.go assertion-removed part"}
+			if c.lands {
+				want = nil
+			}
+			told := func(a Applied) (out []string) {
+				for _, x := range a.Risks {
+					out = append(out, x.Path+" "+x.Rule+" "+x.In)
+				}
+				return out
+			}
+			k := c.desk(t)
+			k.approve()
+			choose(k)
+			// By hand: it is told, in the question and when it is done.
+			for _, dry := range []bool{true, false} {
+				o := c.o
+				o.DryRun = dry
+				if a, err := k.apply(o); err != nil || !slices.Contains(a.Applied, "pay_test.go") || !slices.Equal(told(a), want) {
+					t.Errorf("dry %t: got %+v, %v, want the risks %q told", dry, a, err, want)
+				}
+			}
+			// In bulk: it is left out.
+			k = c.desk(t)
+			k.approve("money_test.go")
+			choose(k)
+			o := c.o
+			o.All = true
+			a, err := k.apply(o)
+			if err != nil || !slices.Contains(a.Applied, "b.go") || slices.Contains(a.Applied, "pay_test.go") != c.lands || len(a.Risks) != 0 ||
+				strings.Contains(fmt.Sprint(a.Skipped), "pay_test.go warn: test-removed") == c.lands {
+				t.Errorf("in bulk: got %+v, %v, want the test to stay: %t", a, err, !c.lands)
+			}
+			if f := k.file("pay_test.go"); (f.Decision() == diffreview.Approved) != c.lands {
+				t.Errorf("in bulk: got %v recorded, want an approval: %t", f.Decision(), c.lands)
+			}
+			// With the rules accepted it goes, and is told.
+			if o.AcceptRisk = []string{"test-removed", "assertion-removed"}; o.To.Branch != "" {
+				o.To.Branch = "c"
+			}
+			if a, err := k.apply(o); !c.lands && (err != nil || !slices.Contains(a.Applied, "pay_test.go") || !slices.Equal(told(a), want)) {
+				t.Errorf("accepted: got %+v, %v, want it written, with %q told", a, err, want)
+			}
+		})
+	}
+	// What was applied before, and changed by its owner since, is there.
+	k := newDesk(t, before)
+	k.agent(moves)
+	k.approve()
+	if _, err := k.apply(ApplyOptions{Only: func(p string) bool { return p == "money_test.go" }}); err != nil {
+		t.Fatal(err)
+	}
+	k.host(map[string]string{"money_test.go": "package p // yours\n\n" + payTests})
+	if a, err := k.apply(ApplyOptions{SkipConflicts: true}); err != nil || !slices.Contains(a.Applied, "pay_test.go") || len(a.Risks) != 0 {
+		t.Errorf("applied before: got %+v, %v, want no risk", a, err)
 	}
 }
 
