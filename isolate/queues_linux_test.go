@@ -47,6 +47,39 @@ signal.pause()
 	}
 }
 
+func TestQueuesOfDatagramsCount(t *testing.T) {
+	sp := spec(t)
+	sp.Metered, sp.TreeBytes = true, 1<<40
+	s := start(t, sp)
+	before := usage(t, s).RSS
+	const sockets = 100
+	testkit.RequireProgram(t, "python3")
+	p, err := s.Spawn(isolate.Command{Argv: []string{"/usr/bin/python3", "-c", `
+import signal, socket
+out, held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), []
+for _ in range(100):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200 << 10)
+    s.bind(("127.0.0.1", 0))
+    for _ in range(20): out.sendto(bytes(30000), s.getsockname())
+    held.append(s)
+signal.pause()
+`}, Env: env, Dir: "/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Signal(9) }()
+	const least = sockets * 100 << 10
+	deadline := time.Now().Add(20 * time.Second)
+	got := usage(t, s).RSS - before
+	for ; got < least && time.Now().Before(deadline); got = usage(t, s).RSS - before {
+		<-time.After(50 * time.Millisecond)
+	}
+	if most := int64(sockets<<20 + 64<<20); got < least || got > most {
+		t.Errorf("got %d bytes more, want between %d and %d", got, least, most)
+	}
+}
+
 // A file without content takes memory too, in a folder of memory.
 func TestNamesInTemporaryFoldersCount(t *testing.T) {
 	sp := spec(t)

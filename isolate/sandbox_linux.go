@@ -130,7 +130,7 @@ func (s *Sandbox) Usage() (Usage, error) {
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage: %w", err)
 	}
-	return Usage{Processes: v.Threads, RSS: v.Used, CPU: v.CPU, Work: v.Work, Deleted: v.Deleted, Over: v.Over, Kernel: v.Kernel}, nil
+	return Usage{Processes: v.Threads, RSS: v.Used, CPU: v.CPU, Work: v.Work, Deleted: v.Deleted, Over: v.Over, Kernel: v.Kernel, Pressed: v.Pressed}, nil
 }
 
 // Work is the Work of Usage alone, for little.

@@ -119,6 +119,9 @@ type Usage struct {
 	// Kernel is what made it so, when it is what the kernel took and no process
 	// maps, on a machine that is short of memory: what it grew by meanwhile.
 	Kernel int64
+	// Pressed is what made it so, when it is the memory that the machine has for
+	// the queues of that protocol, whatever TreeBytes.
+	Pressed string
 }
 
 // Facts is what was read from outside about the layers in force.

@@ -27,6 +27,7 @@ type Judge struct {
 	maps map[int]seenMaps // by process
 
 	kernel kernelGrowth
+	queues func(root int) ([]queues, error) // nil for readQueues
 }
 
 const exactRest = 3
@@ -41,12 +42,27 @@ type Verdict struct {
 	// Kernel is, when that made it over, what the kernel took without any process
 	// mapping it, since the first look, on a machine that is short of memory now.
 	Kernel int64
+	// Pressed is the protocol whose queues, the machine's all together, the session
+	// has brought to where the kernel makes them short; that is over any limit.
+	Pressed string
 }
 
 // Look samples root and weighs it; a limit of 0 is none.
 func (j *Judge) Look(root int, limit int64, disk uint64) (Verdict, error) {
 	v, err := j.weigh(root, limit, disk)
-	if limit <= 0 || v.Over {
+	if v.Over {
+		return v, err
+	}
+	read := j.queues
+	if read == nil {
+		read = readQueues
+	}
+	all, qerr := read(root)
+	if v.Pressed = pressed(all); v.Pressed != "" {
+		v.Over = true
+		return v, nil
+	}
+	if err = errors.Join(err, qerr); limit <= 0 {
 		return v, err
 	}
 	grew, over, kerr := j.kernel.look(v.Used, limit)

@@ -23,7 +23,7 @@ type Sample struct {
 	Mapped int64
 	// Held is what memfds and the sandbox's own tmpfs hold, mapped or not, names
 	// too, what
-	// waits in the queues of its own TCP connections, and of a Verdict what the
+	// waits in the queues of its own TCP and UDP sockets, and of a Verdict what the
 	// mappings themselves take.
 	Held int64
 	// Deleted is what files on the asked device take that have no name any

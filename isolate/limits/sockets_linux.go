@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// socketUse is what waits in the queues of a sandbox's own TCP connections, in
+// socketUse is what waits in the queues of a sandbox's own TCP and UDP sockets, in
 // bytes: memory of the kernel's that belongs to no process. A root in this
 // process's own network namespace has none of its own.
 func socketUse(root int) (int64, error) {
@@ -24,7 +24,7 @@ func socketUse(root int) (int64, error) {
 		return 0, err
 	}
 	var sum int64
-	for _, name := range []string{"tcp", "tcp6"} {
+	for _, name := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		text, err := readFile(fmt.Sprintf("/proc/%d/net/%s", root, name))
 		if gone(err) || errors.Is(err, fs.ErrNotExist) {
 			continue // ended, or a kernel without IPv6
@@ -44,7 +44,7 @@ func socketUse(root int) (int64, error) {
 // stateListen is TCP_LISTEN, whose receive queue counts connections, not bytes.
 const stateListen = "0A"
 
-// parseQueues sums the queues in a table of connections, "tx_queue:rx_queue" in
+// parseQueues sums the queues in a table of sockets, "tx_queue:rx_queue" in
 // hexadecimal (proc(5)).
 func parseQueues(text []byte) (int64, error) {
 	var sum int64

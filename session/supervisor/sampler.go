@@ -136,7 +136,7 @@ func (m *sampler) look(ctx context.Context) (*limits.Error, error) {
 		m.usage = u
 		m.s.sample(u)
 		if u.Over {
-			return &limits.Error{Name: "memory", Value: policy.Bytes(m.limit).String(), Used: memoryUsed(u)}, nil
+			return memoryReached(u, m.limit), nil
 		}
 		m.nextLook = now.Add(m.pace.Next(u.RSS, u.Work))
 	}
@@ -151,12 +151,17 @@ func (m *sampler) look(ctx context.Context) (*limits.Error, error) {
 	return m.walk(ctx, free)
 }
 
-// memoryUsed says what was over the limit on memory.
-func memoryUsed(u isolate.Usage) string {
-	if u.Kernel == 0 {
-		return limits.Bytes(u.RSS)
+// memoryReached says what was over which limit on memory.
+func memoryReached(u isolate.Usage, limit int64) *limits.Error {
+	e := &limits.Error{Name: "memory", Value: policy.Bytes(limit).String(), Used: limits.Bytes(u.RSS)}
+	switch {
+	case u.Pressed != "":
+		e.Value = "the machine's for " + u.Pressed + " queues"
+		e.Used = "all of it, most by this session's sockets"
+	case u.Kernel != 0:
+		e.Used = fmt.Sprintf("%s by the kernel since the session began, with the machine short of memory, and %s by its processes", limits.Bytes(u.Kernel), e.Used)
 	}
-	return fmt.Sprintf("%s by the kernel since the session began, with the machine short of memory, and %s by its processes", limits.Bytes(u.Kernel), limits.Bytes(u.RSS))
+	return e
 }
 
 // restFull is how often a session at rest is looked at in full.
