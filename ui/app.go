@@ -292,7 +292,7 @@ func (a *App) wantsAlt(msg tea.KeyPressMsg) bool {
 func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	a.toasts.Key()
 	if n := len(a.dialogs); n > 0 {
-		cmd, ok := kit.Dispatch(a.dialogs[n-1].Keys(), msg)
+		cmd, ok := kit.Dispatch(a.dialogs[n-1].Keys(), msg, a.ctx.Say)
 		if d, types := a.dialogs[n-1].(kit.Typing); types && !ok {
 			d.Type(msg)
 		}
@@ -300,7 +300,7 @@ func (a *App) key(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	p := a.place(a.at)
 	if !p.Grab() {
-		if cmd, ok := kit.Dispatch(a.keys(), msg); ok {
+		if cmd, ok := kit.Dispatch(a.keys(), msg, a.ctx.Say); ok {
 			return cmd
 		}
 	}

@@ -53,6 +53,6 @@ func (a *App) dialogMouse(msg tea.MouseMsg) tea.Cmd {
 	if w.Button == tea.MouseWheelUp {
 		key.Code = tea.KeyUp
 	}
-	cmd, _ := kit.Dispatch(a.dialogs[len(a.dialogs)-1].Keys(), key)
+	cmd, _ := kit.Dispatch(a.dialogs[len(a.dialogs)-1].Keys(), key, func(string) {})
 	return cmd
 }

@@ -37,7 +37,7 @@ func (a *App) helpLines(table []kit.Binding, w int) []string {
 				if n := c*per + i; n < len(list) {
 					b := list[n]
 					text := b.Help
-					if b.Off {
+					if b.Off != "" {
 						text += " (not now)"
 					}
 					line += "  " + a.styles.Key.Render(kit.Fit(b.Label(), 14)) + kit.Fit(text, max(4, cell-17))

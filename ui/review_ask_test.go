@@ -2,6 +2,7 @@ package ui_test
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,18 @@ func TestARecordOffersNothingThatNeedsTheSession(t *testing.T) {
 	d.Press("}", "}", "a")
 	d.NotSee("A apply")
 	b.Called()
-	d.Press("A", "U", "M", "m", "t", "R")
+	for _, c := range []struct{ key, why string }{
+		{"A", "a bundle is applied where its session is"},
+		{"U", "nothing is applied from a bundle"},
+		{"M", "a bundle is merged where its repository is"},
+		{"m", "comments on a bundle go home with the decisions"},
+		{"R", "a bundle stays as it is"},
+		{"t", "a command is tried where the session is"},
+	} {
+		d.Press(c.key)
+		d.See(c.key + ": " + c.why)
+	}
+	d.Golden(filepath.Join("..", "testdata", "screens", "review", "key_off_80x24.golden"))
 	d.NotSee("try a command", "take the newest apply back", "Send ")
 	for _, m := range []string{"PreviewApply", "Undo", "Merges", "PreviewSend", "Try", "ChangeSet"} {
 		if got := calls(b, m); len(got) != 0 {
@@ -445,4 +457,37 @@ func TestLongLinesOfAConflictCanBeMoved(t *testing.T) {
 	d.See("base", "mine", "theirs")
 	d.Press("<", "<", "<", "<")
 	d.NotSee("theirs")
+}
+
+// A key that does nothing here says why, in every place and in a dialog.
+func TestAKeyThatIsOffSaysWhy(t *testing.T) {
+	d, b := inReview(t, "src/store/open.go")
+	for _, c := range []struct{ key, why string }{
+		{"A", "nothing is approved yet"},
+		{"backspace", "nothing was decided since this review was opened"},
+		{"n", "nothing is searched for: / searches"},
+		{"ctrl+t", "nothing was tried yet: t does"},
+	} {
+		d.Press(c.key)
+		d.See(c.key + ": " + c.why)
+	}
+	d.Press("tab", ">")
+	d.See(">: that is for the diff: tab")
+	for _, m := range []string{"PreviewApply", "Decide"} {
+		if got := calls(b, m); len(got) != 0 {
+			t.Errorf("got %q, want nothing done", got)
+		}
+	}
+	// A comment without text is not kept.
+	d.Press("tab", "c", "enter")
+	d.See("enter: there is no text yet")
+
+	d, _ = open(t, 80, 24, func(b *uitest.Backend, o *ui.Options) { b.Rows = nil })
+	d.Press("esc", "enter") // it opens on the page of a new session
+	d.See("enter: there is no session")
+	// Held down it is one message.
+	d.Press("D", "D", "D", "L")
+	if n := strings.Count(d.Screen(), "  D: there is no session"); n != 1 {
+		t.Errorf("got it %d times in the log, want once:\n%s", n, d.Screen())
+	}
 }

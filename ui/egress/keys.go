@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"cmp"
+
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/ui/kit"
@@ -15,7 +17,9 @@ func (m *Model) Keys() []kit.Binding {
 		}
 	}
 	a, _, on := m.selected()
-	some := len(m.traffic.Attempts) > 0
+	some := kit.When(len(m.traffic.Attempts) == 0, "nothing was tried yet")
+	one := cmp.Or(some, kit.When(!on, "no line is selected"))
+	nobody := kit.When(m.id == "", "no session is chosen")
 	enter, esc, other := "the whole attempt", "sessions", "refusals"
 	if on && !a.Allowed {
 		enter = "allow it…"
@@ -27,25 +31,25 @@ func (m *Model) Keys() []kit.Binding {
 		other = "attempts"
 	}
 	return []kit.Binding{
-		{Keys: []string{"enter"}, Help: enter, Hint: 1, Off: !on || m.drafting || m.allowing, Do: m.open},
-		{Keys: []string{"i"}, Help: "the whole attempt", Hint: 4, Off: !on, Do: m.showAttempt},
-		{Keys: []string{"y"}, Help: "copy the line", Hint: 5, Off: !on, Do: m.copy},
-		{Keys: []string{"f", "/"}, Show: "f", Help: "filter", Hint: 3, Off: !some, Do: func() tea.Cmd { m.filtering = true; return nil }},
-		{Keys: []string{"tab"}, Help: other, Hint: 2, Off: len(m.traffic.Groups) == 0, Do: m.turn},
-		{Keys: []string{"j", "down"}, Show: "j k", Help: "select", Hint: 6, Off: !some, Do: m.move(1)},
-		{Keys: []string{"k", "up"}, Help: "select the one before", Off: !some, Do: m.move(-1)},
-		{Keys: []string{"pgdown", "space", "ctrl+d"}, Help: "page down", Off: !some, Do: m.page(1)},
-		{Keys: []string{"pgup", "b", "ctrl+u"}, Help: "page up", Off: !some, Do: m.page(-1)},
-		{Keys: []string{"g", "home"}, Help: "first", Off: !some, Do: m.move(-1 << 20)},
-		{Keys: []string{"G", "end"}, Help: "newest, and follow", Off: !some, Do: m.newest},
-		{Keys: []string{"p"}, Help: "policy text", Hint: 7, Off: m.id == "", Do: m.askPolicy},
-		{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "read again", Off: m.id == "", Do: m.load},
+		{Keys: []string{"enter"}, Help: enter, Hint: 1, Off: cmp.Or(one, kit.When(m.drafting || m.allowing, "an entry is on its way")), Do: m.open},
+		{Keys: []string{"i"}, Help: "the whole attempt", Hint: 4, Off: one, Do: m.showAttempt},
+		{Keys: []string{"y"}, Help: "copy the line", Hint: 5, Off: one, Do: m.copy},
+		{Keys: []string{"f", "/"}, Show: "f", Help: "filter", Hint: 3, Off: some, Do: func() tea.Cmd { m.filtering = true; return nil }},
+		{Keys: []string{"tab"}, Help: other, Hint: 2, Off: kit.When(len(m.traffic.Groups) == 0, "nothing was refused"), Do: m.turn},
+		{Keys: []string{"j", "down"}, Show: "j k", Help: "select", Hint: 6, Off: some, Do: m.move(1)},
+		{Keys: []string{"k", "up"}, Help: "select the one before", Off: some, Do: m.move(-1)},
+		{Keys: []string{"pgdown", "space", "ctrl+d"}, Help: "page down", Off: some, Do: m.page(1)},
+		{Keys: []string{"pgup", "b", "ctrl+u"}, Help: "page up", Off: some, Do: m.page(-1)},
+		{Keys: []string{"g", "home"}, Help: "first", Off: some, Do: m.move(-1 << 20)},
+		{Keys: []string{"G", "end"}, Help: "newest, and follow", Off: some, Do: m.newest},
+		{Keys: []string{"p"}, Help: "policy text", Hint: 7, Off: nobody, Do: m.askPolicy},
+		{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "read again", Off: nobody, Do: m.load},
 		{Keys: []string{"esc"}, Help: esc, Do: m.back},
 	}
 }
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
-	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	cmd, ok := kit.Dispatch(m.Keys(), msg, m.ctx.Say)
 	if !ok && m.filtering {
 		m.filter.Key(msg)
 		m.at, m.groups = live, kit.List{}

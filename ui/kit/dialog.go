@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -99,6 +100,10 @@ func (a *Ask) More() (above, below int) {
 	return a.top, max(0, a.total-a.top-a.page)
 }
 
+// JustCame is why a key does nothing on what came up by itself: it was most likely
+// meant for what stood there before.
+const JustCame = "this has just come up; press it again"
+
 func (a *Ask) deaf() bool {
 	return a.Late && (a.drawn.IsZero() || a.Clock.Now().Sub(a.drawn) < Grace)
 }
@@ -114,7 +119,7 @@ func (a *Ask) Keys() []Binding {
 		}
 		rows = append(rows, Binding{
 			Keys: keys, Show: a.show(n), Help: c.Label, Hint: n + 1,
-			Off: deaf || c.Grave && !a.seen, Do: func() tea.Cmd {
+			Off: cmp.Or(When(deaf, JustCame), When(c.Grave && !a.seen, "there is more below: read to the end first")), Do: func() tea.Cmd {
 				a.done = true
 				if c.Do == nil {
 					return nil
@@ -221,7 +226,7 @@ func (s *Sheet) Keys() []Binding {
 	}
 	if s.deaf() {
 		for i := range rows {
-			rows[i].Off = true
+			rows[i].Off = JustCame
 		}
 	}
 	return rows

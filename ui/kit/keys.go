@@ -21,10 +21,18 @@ type Binding struct {
 	Group string
 	// Hint is the place in the hint line, least first; 0 is not in it.
 	Hint int
-	// Off keeps the key without effect and without hint, as when there is
-	// nothing to act on.
-	Off bool
+	// Off, when not empty, keeps the key without effect and without hint, and is
+	// why: a clause that is said when it is pressed.
+	Off string
 	Do  func() tea.Cmd
+}
+
+// When is why a key is off where something holds, and empty where it does not.
+func When(off bool, why string) string {
+	if off {
+		return why
+	}
+	return ""
 }
 
 // Label is how the key is written on the screen.
@@ -66,15 +74,17 @@ func Has(table []Binding, msg tea.KeyPressMsg) bool {
 	return slices.ContainsFunc(table, func(b Binding) bool { return slices.Contains(b.Keys, name) })
 }
 
-// Dispatch acts on the first row that has the key. It reports whether one had.
-func Dispatch(table []Binding, msg tea.KeyPressMsg) (tea.Cmd, bool) {
+// Dispatch acts on the first row that has the key, or has said why that does
+// nothing here. It reports whether one had.
+func Dispatch(table []Binding, msg tea.KeyPressMsg, say func(string)) (tea.Cmd, bool) {
 	name := KeyName(msg)
 	for _, b := range table {
 		for _, k := range b.Keys {
 			if k != name {
 				continue
 			}
-			if b.Off || b.Do == nil {
+			if b.Off != "" {
+				say(name + ": " + b.Off)
 				return nil, true
 			}
 			return b.Do(), true
@@ -87,7 +97,7 @@ func Dispatch(table []Binding, msg tea.KeyPressMsg) (tea.Cmd, bool) {
 func Hints(table []Binding, max int) []Binding {
 	var out []Binding
 	for _, b := range table {
-		if b.Hint > 0 && !b.Off {
+		if b.Hint > 0 && b.Off == "" {
 			out = append(out, b)
 		}
 	}

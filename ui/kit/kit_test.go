@@ -85,10 +85,13 @@ func TestNumbersInWords(t *testing.T) {
 	}
 }
 
+// say is for keys of which a test wants no word.
+func say(string) {}
+
 func TestAQuestionWithoutASafeAnswerHasNoDefault(t *testing.T) {
 	a := &Ask{Choices: []Choice{{Key: "y", Grave: true}}}
 	a.View(40, 5)
-	if _, ok := Dispatch(a.Keys(), tea.KeyPressMsg{Code: tea.KeyEnter}); ok || a.Done() {
+	if _, ok := Dispatch(a.Keys(), tea.KeyPressMsg{Code: tea.KeyEnter}, say); ok || a.Done() {
 		t.Fatal("got enter to answer a grave question, want it to do nothing")
 	}
 }
@@ -96,12 +99,12 @@ func TestAQuestionWithoutASafeAnswerHasNoDefault(t *testing.T) {
 func TestAGraveAnswerIsOffUntilTheQuestionWasDrawn(t *testing.T) {
 	yes := 0
 	a := &Ask{Lines: []string{"x"}, Choices: []Choice{{Key: "n"}, {Key: "y", Grave: true, Do: func() tea.Cmd { yes++; return nil }}}}
-	Dispatch(a.Keys(), press("y"))
+	Dispatch(a.Keys(), press("y"), say)
 	if yes != 0 || a.Done() {
 		t.Fatal("got an answer to a question that was never on the screen")
 	}
 	a.View(40, 5)
-	Dispatch(a.Keys(), press("y"))
+	Dispatch(a.Keys(), press("y"), say)
 	if yes != 1 || !a.Done() {
 		t.Fatalf("got %d answers, want 1", yes)
 	}
@@ -117,7 +120,7 @@ func TestALongQuestionSaysWhereItsGraveAnswerIs(t *testing.T) {
 	if !says() {
 		t.Fatal("got no word on where the answer is")
 	}
-	Dispatch(a.Keys(), press("G"))
+	Dispatch(a.Keys(), press("G"), say)
 	if says() {
 		t.Fatal("got the answer said to be below at the end")
 	}
@@ -125,8 +128,8 @@ func TestALongQuestionSaysWhereItsGraveAnswerIs(t *testing.T) {
 
 func TestTheLogIsBounded(t *testing.T) {
 	var l Toasts
-	for range 3 * maxLog {
-		l.Add(time.Time{}, "x", false)
+	for i := range 3 * maxLog {
+		l.Add(time.Time{}, Count(i), false)
 	}
 	if len(l.Log) != maxLog {
 		t.Fatalf("got %d messages, want %d", len(l.Log), maxLog)
@@ -152,7 +155,7 @@ func TestEachLineOfAQuestionIsReadAcrossWidths(t *testing.T) {
 		return a
 	}
 	on := func(a *Ask) bool {
-		return slices.ContainsFunc(a.Keys(), func(b Binding) bool { return slices.Contains(b.Keys, "y") && !b.Off })
+		return slices.ContainsFunc(a.Keys(), func(b Binding) bool { return slices.Contains(b.Keys, "y") && b.Off == "" })
 	}
 	scroll := func(a *Ask, key string) {
 		for _, b := range a.Keys() {
@@ -186,5 +189,18 @@ func TestAnIndentedLineOfAQuestionGoesOnIndented(t *testing.T) {
 	want := []string{"a line that is prose", "and goes on", "  ! a.json  what", "    it means is long"}
 	if got := a.View(20, 10); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAKeyThatIsOffIsNotActedOn(t *testing.T) {
+	var said []string
+	did := 0
+	do := func() tea.Cmd { did++; return nil }
+	table := []Binding{{Keys: []string{"A"}, Off: When(true, "nothing is approved yet"), Do: do}, {Keys: []string{"A", "b"}, Off: When(false, "x"), Do: do}}
+	for _, key := range []string{"A", "b", "c"} {
+		Dispatch(table, press(key), func(text string) { said = append(said, text) })
+	}
+	if did != 1 || len(said) != 1 || said[0] != "A: nothing is approved yet" {
+		t.Errorf("got %d acts and %q, want one of each", did, said)
 	}
 }

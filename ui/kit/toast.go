@@ -21,8 +21,12 @@ type Toasts struct {
 	open bool // the newest still stands
 }
 
-// Add puts a message up and into the log.
+// Add puts a message up and into the log. One that is said again and again, as of a
+// key that is held down, is there once.
 func (t *Toasts) Add(now time.Time, text string, isErr bool) {
+	if n := len(t.Log); n > 0 && t.Log[n-1].Error == isErr && t.Log[n-1].Text == Safe(text) {
+		t.Log = t.Log[:n-1]
+	}
 	if len(t.Log) >= maxLog {
 		t.Log = append(t.Log[:0], t.Log[1:]...)
 	}

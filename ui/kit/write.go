@@ -88,8 +88,8 @@ func (d *Write) Keys() []Binding {
 		label = d.Empty
 	}
 	rows := []Binding{
-		{Keys: []string{"enter"}, Help: label, Hint: 1, Off: blank && d.Empty == "", Do: d.keep},
-		{Keys: []string{"ctrl+j", "alt+enter", "shift+enter"}, Show: "ctrl+j", Help: "new line", Hint: 2, Off: d.Single, Do: func() tea.Cmd { d.warned = false; d.area.Break(); return nil }},
+		{Keys: []string{"enter"}, Help: label, Hint: 1, Off: When(blank && d.Empty == "", "there is no text yet"), Do: d.keep},
+		{Keys: []string{"ctrl+j", "alt+enter", "shift+enter"}, Show: "ctrl+j", Help: "new line", Hint: 2, Do: func() tea.Cmd { d.warned = false; d.area.Break(); return nil }},
 		{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "back", Hint: 3, Do: d.drop},
 	}
 	if d.Single {

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 
 	tea "charm.land/bubbletea/v2"
@@ -62,14 +63,14 @@ func (m *Model) answered(msg answerMsg) tea.Cmd {
 }
 
 // askKeys are the rows of what is said to the agent and asked of the session.
-func (m *Model) askKeys(none, away bool) []kit.Binding {
+func (m *Model) askKeys(none string) []kit.Binding {
 	return []kit.Binding{
 		{Keys: []string{"c"}, Help: "comment", Off: none, Group: "say", Do: m.comment},
 		{Keys: []string{"C"}, Help: m.wider(), Off: none, Group: "say", Do: m.commentWider},
-		{Keys: []string{"m"}, Help: "send comments to the agent", Off: away || m.id == "", Group: "say", Do: m.askSend},
-		{Keys: []string{"e"}, Help: "write the hunk yourself", Off: none || m.inList, Group: "decide", Do: m.edit},
-		{Keys: []string{"t"}, Help: "try a command on what is approved", Off: away || none, Group: "host", Do: m.askTry},
-		{Keys: []string{"ctrl+t"}, Help: "output of the last try", Off: m.try.last == nil, Group: "show", Do: m.showTried},
-		{Keys: []string{"M"}, Help: "files that you changed too", Off: away || m.set == nil || m.tally.approved == 0, Group: "host", Do: m.askMerges},
+		{Keys: []string{"m"}, Help: "send comments to the agent", Off: cmp.Or(m.away("comments on a bundle go home with the decisions"), m.nobody()), Group: "say", Do: m.askSend},
+		{Keys: []string{"e"}, Help: "write the hunk yourself", Off: cmp.Or(none, kit.When(m.inList, "that is for the diff: tab")), Group: "decide", Do: m.edit},
+		{Keys: []string{"t"}, Help: "try a command on what is approved", Off: cmp.Or(m.away("a command is tried where the session is"), none), Group: "host", Do: m.askTry},
+		{Keys: []string{"ctrl+t"}, Help: "output of the last try", Off: kit.When(m.try.last == nil, "nothing was tried yet: t does"), Group: "show", Do: m.showTried},
+		{Keys: []string{"M"}, Help: "files that you changed too", Off: cmp.Or(m.away("a bundle is merged where its repository is"), none, m.unapproved()), Group: "host", Do: m.askMerges},
 	}
 }

@@ -1,6 +1,8 @@
 package review
 
 import (
+	"cmp"
+
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/ui/kit"
@@ -14,7 +16,9 @@ func (m *Model) Keys() []kit.Binding {
 			{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "no search", Hint: 2, Do: func() tea.Cmd { m.searching = false; m.search.Set(""); return nil }},
 		}
 	}
-	none, away := m.set == nil || len(m.set.Files) == 0, m.elsewhere()
+	unread := kit.When(m.set == nil, "there is no change set to show")
+	none := cmp.Or(unread, kit.When(m.set != nil && len(m.set.Files) == 0, "nothing has changed"))
+	inList := kit.When(m.inList, "that is for the diff: tab")
 	tab := "files"
 	if m.inList {
 		tab = "diff"
@@ -43,9 +47,9 @@ func (m *Model) Keys() []kit.Binding {
 		kit.Binding{Keys: []string{"."}, Help: "next open", Hint: 3, Off: none, Group: "move", Do: m.nextUndecided},
 		kit.Binding{Keys: []string{"!"}, Help: "next risky", Group: "move", Off: none, Do: m.nextRisky},
 		kit.Binding{Keys: []string{"a"}, Help: "approve file", Hint: 6, Off: none, Group: "decide", Do: m.approveFile},
-		kit.Binding{Keys: []string{"backspace"}, Help: "take the last decision back", Off: len(m.past.keys) == 0, Group: "decide", Do: m.takeBack},
-		kit.Binding{Keys: []string{"A"}, Help: "apply", Hint: 5, Off: away || m.set == nil || m.tally.approved == 0, Group: "host", Do: m.askApply},
-		kit.Binding{Keys: []string{"U"}, Help: "take the newest apply back", Off: away || m.id == "", Group: "host", Do: m.askUndo},
+		kit.Binding{Keys: []string{"backspace"}, Help: "take the last decision back", Off: kit.When(len(m.past.keys) == 0, "nothing was decided since this review was opened"), Group: "decide", Do: m.takeBack},
+		kit.Binding{Keys: []string{"A"}, Help: "apply", Hint: 5, Off: cmp.Or(m.away("a bundle is applied where its session is"), unread, m.unapproved()), Group: "host", Do: m.askApply},
+		kit.Binding{Keys: []string{"U"}, Help: "take the newest apply back", Off: cmp.Or(m.away("nothing is applied from a bundle"), m.nobody()), Group: "host", Do: m.askUndo},
 		kit.Binding{Keys: []string{"tab"}, Help: tab, Hint: hint(m.narrow(), 4), Off: none, Group: "move", Do: m.otherSide},
 		kit.Binding{Keys: []string{"j", "down"}, Show: "j k", Help: "line", Group: "move", Do: by(1)},
 		kit.Binding{Keys: []string{"k", "up"}, Help: "line up", Group: "move", Do: by(-1)},
@@ -59,23 +63,32 @@ func (m *Model) Keys() []kit.Binding {
 		kit.Binding{Keys: []string{"ctrl+u"}, Help: "half a page up", Group: "move", Do: by(-m.page() / 2)},
 		kit.Binding{Keys: []string{"g", "home"}, Help: "first line", Group: "move", Do: by(-1 << 30)},
 		kit.Binding{Keys: []string{"G", "end"}, Help: "last line", Group: "move", Do: by(1 << 30)},
-		kit.Binding{Keys: sideways, Show: "> <", Help: "move long lines", Group: "show", Off: m.inList, Do: func() tea.Cmd { m.sideways(1); return nil }},
-		kit.Binding{Keys: []string{"left", "<"}, Help: "move them back", Group: "show", Off: m.inList, Do: func() tea.Cmd { m.sideways(-1); return nil }},
+		kit.Binding{Keys: sideways, Show: "> <", Help: "move long lines", Group: "show", Off: inList, Do: func() tea.Cmd { m.sideways(1); return nil }},
+		kit.Binding{Keys: []string{"left", "<"}, Help: "move them back", Group: "show", Off: inList, Do: func() tea.Cmd { m.sideways(-1); return nil }},
 		kit.Binding{Keys: []string{"w"}, Help: "mark changed words: " + onOff(m.words), Group: "show", Do: func() tea.Cmd { m.words = !m.words; return nil }},
 		kit.Binding{Keys: []string{"W"}, Help: "mark tabs and spaces: " + onOff(m.white), Group: "show", Do: func() tea.Cmd { m.white = !m.white; return nil }},
 		kit.Binding{Keys: []string{"s"}, Help: "side by side: " + onOff(m.side), Group: "show", Off: none, Do: m.toggleSide},
 		kit.Binding{Keys: []string{"z"}, Help: "fold lock, generated and vendored files", Group: "show", Off: none, Do: m.toggleFold},
 		kit.Binding{Keys: []string{"H"}, Help: "hide what is decided: " + onOff(m.hide), Group: "show", Off: none, Do: m.toggleHide},
 		kit.Binding{Keys: []string{"o"}, Help: "the file as decided now", Group: "show", Off: none, Do: m.askResult},
-		kit.Binding{Keys: []string{"h"}, Help: "what is left out", Group: "show", Off: m.set == nil, Do: m.showLeftOut},
+		kit.Binding{Keys: []string{"h"}, Help: "what is left out", Group: "show", Off: unread, Do: m.showLeftOut},
 		kit.Binding{Keys: []string{"/"}, Help: "search", Group: "move", Off: none, Do: func() tea.Cmd { m.searching = true; m.search.Set(""); return nil }},
-		kit.Binding{Keys: []string{"n"}, Help: "next hit", Group: "move", Off: m.search.String() == "", Do: func() tea.Cmd { return m.startSearch(1) }},
-		kit.Binding{Keys: []string{"N"}, Help: "hit before", Group: "move", Off: m.search.String() == "", Do: func() tea.Cmd { return m.startSearch(-1) }},
-		kit.Binding{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "new snapshot", Hint: 7, Off: away || m.id == "", Group: "host", Do: m.refresh},
+		kit.Binding{Keys: []string{"n"}, Help: "next hit", Group: "move", Off: kit.When(m.search.String() == "", "nothing is searched for: / searches"), Do: func() tea.Cmd { return m.startSearch(1) }},
+		kit.Binding{Keys: []string{"N"}, Help: "hit before", Group: "move", Off: kit.When(m.search.String() == "", "nothing is searched for: / searches"), Do: func() tea.Cmd { return m.startSearch(-1) }},
+		kit.Binding{Keys: []string{"R", "ctrl+r"}, Show: "R", Help: "new snapshot", Hint: 7, Off: cmp.Or(m.away("a bundle stays as it is"), m.nobody()), Group: "host", Do: m.refresh},
 		kit.Binding{Keys: []string{"esc"}, Help: "back to the list, then to sessions", Group: "move", Do: m.escape},
 	)
-	rows = append(rows, m.askKeys(none, away)...)
+	rows = append(rows, m.askKeys(none)...)
 	return rows
+}
+
+// away is why a key does nothing in the review of a bundle.
+func (m *Model) away(why string) string { return kit.When(m.elsewhere(), why) }
+
+func (m *Model) nobody() string { return kit.When(m.id == "", "no session is chosen") }
+
+func (m *Model) unapproved() string {
+	return kit.When(m.tally.approved == 0, "nothing is approved yet")
 }
 
 // hint is n where a key is worth a hint.
@@ -94,7 +107,7 @@ func onOff(b bool) string {
 }
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
-	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	cmd, ok := kit.Dispatch(m.Keys(), msg, m.ctx.Say)
 	if !ok && m.searching {
 		m.search.Key(msg)
 	}

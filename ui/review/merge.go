@@ -2,6 +2,7 @@ package review
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -197,19 +198,22 @@ func (v *merges) deaf() bool {
 func (v *merges) Keys() []kit.Binding {
 	f := v.now()
 	byLine := v.part >= 0
-	open := byLine || f.Why != ""
+	// Either side is also chosen where the file can't be merged by lines.
+	out := kit.When(f.Left, "the file is left out: u takes that back")
+	side := cmp.Or(out, kit.When(!byLine && f.Why == "", "nothing is in conflict here"))
+	lines := cmp.Or(side, kit.When(!byLine, "it can't be merged by lines"))
 	scroll := func(d int) func() tea.Cmd { return func() tea.Cmd { v.top += d; return nil } }
 	take := func(t diffreview.Take) func() tea.Cmd { return func() tea.Cmd { return v.take(t, nil) } }
 	rows := []kit.Binding{
-		{Keys: []string{"h"}, Help: yours(f), Hint: 1, Off: !open || f.Left, Do: take(diffreview.TakeHost)},
-		{Keys: []string{"g"}, Help: "the agent's", Hint: 2, Off: !open || f.Left, Do: take(diffreview.TakeAgent)},
-		{Keys: []string{"b"}, Help: "both", Hint: 3, Off: !byLine || f.Left, Do: take(diffreview.TakeBoth)},
-		{Keys: []string{"e"}, Help: "write it", Hint: 4, Off: !byLine || f.Left, Do: v.edit},
-		{Keys: []string{"l"}, Help: "leave out", Hint: 5, Off: f.Left, Do: v.leave},
+		{Keys: []string{"h"}, Help: yours(f), Hint: 1, Off: side, Do: take(diffreview.TakeHost)},
+		{Keys: []string{"g"}, Help: "the agent's", Hint: 2, Off: side, Do: take(diffreview.TakeAgent)},
+		{Keys: []string{"b"}, Help: "both", Hint: 3, Off: lines, Do: take(diffreview.TakeBoth)},
+		{Keys: []string{"e"}, Help: "write it", Hint: 4, Off: lines, Do: v.edit},
+		{Keys: []string{"l"}, Help: "leave out", Hint: 5, Off: out, Do: v.leave},
 		{Keys: []string{"u"}, Help: "take back", Do: v.back},
-		{Keys: []string{"n", "."}, Show: "n", Help: "next", Hint: 6, Off: !v.leads(1), Do: func() tea.Cmd { return v.step(1) }},
-		{Keys: []string{"N", "p"}, Show: "N", Help: "before", Hint: hint(!v.leads(1), 6), Off: !v.leads(-1), Do: func() tea.Cmd { return v.step(-1) }},
-		{Keys: []string{"o"}, Help: "what comes out", Off: f.Open > 0 || f.Left || v.part < 0, Do: v.result},
+		{Keys: []string{"n", "."}, Show: "n", Help: "next", Hint: 6, Off: kit.When(!v.leads(1), "this is the last"), Do: func() tea.Cmd { return v.step(1) }},
+		{Keys: []string{"N", "p"}, Show: "N", Help: "before", Hint: hint(!v.leads(1), 6), Off: kit.When(!v.leads(-1), "this is the first"), Do: func() tea.Cmd { return v.step(-1) }},
+		{Keys: []string{"o"}, Help: "what comes out", Off: cmp.Or(lines, kit.When(f.Open > 0, "a conflict is open")), Do: v.result},
 		{Keys: []string{"A"}, Help: "apply", Hint: 7, Do: func() tea.Cmd { v.done = true; return v.m.askApply() }},
 		{Keys: []string{"j", "down"}, Help: "down", Do: scroll(1)},
 		{Keys: []string{"k", "up"}, Help: "up", Do: scroll(-1)},
@@ -221,7 +225,7 @@ func (v *merges) Keys() []kit.Binding {
 	}
 	if v.deaf() {
 		for i := range rows {
-			rows[i].Off = true
+			rows[i].Off = kit.JustCame
 		}
 	}
 	return rows

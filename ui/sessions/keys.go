@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ func (m *Model) Keys() []kit.Binding {
 		}
 	}
 	cur, have := m.Current()
-	none := !have || len(m.shown()) == 0
+	none := kit.When(!have || len(m.shown()) == 0, "there is no session")
 	open := func(p kit.PlaceID) func() tea.Cmd {
 		return func() tea.Cmd { m.ctx.Tell(kit.Open{Place: p, Session: m.current}); return nil }
 	}
@@ -34,11 +35,11 @@ func (m *Model) Keys() []kit.Binding {
 		{Keys: []string{"r"}, Help: "review", Hint: 3, Off: none, Group: "this session", Do: open(kit.Review)},
 		{Keys: []string{"e"}, Help: "egress", Off: none, Group: "this session", Do: open(kit.Egress)},
 		{Keys: []string{"space"}, Help: "quick look", Hint: 4, Off: none, Group: "this session", Do: m.toggleLook},
-		{Keys: []string{"s"}, Help: "stop", Hint: 5, Off: none || !cur.Live, Group: "this session", Do: m.askStop},
+		{Keys: []string{"s"}, Help: "stop", Hint: 5, Off: cmp.Or(none, kit.When(!cur.Live, "it does not run")), Group: "this session", Do: m.askStop},
 		{Keys: []string{"D"}, Help: "remove", Hint: 6, Off: none, Group: "this session", Do: m.askRemove},
-		{Keys: []string{"p"}, Help: "policy text", Off: none || !m.details, Group: "this session", Do: m.showPolicy},
+		{Keys: []string{"p"}, Help: "policy text", Off: cmp.Or(none, kit.When(!m.details, "it is still being read")), Group: "this session", Do: m.showPolicy},
 		{Keys: []string{"/"}, Help: "filter", Group: "sessions", Do: m.startFilter},
-		{Keys: []string{"esc"}, Help: "close the quick look, drop the filter", Group: "sessions", Off: !m.look && m.filter.String() == "", Do: m.clearFilter},
+		{Keys: []string{"esc"}, Help: "close the quick look, drop the filter", Group: "sessions", Off: kit.When(!m.look && m.filter.String() == "", "there is nothing to close"), Do: m.clearFilter},
 		{Keys: []string{"a"}, Help: all, Group: "sessions", Do: m.toggleAll},
 		{Keys: []string{"R", "ctrl+r"}, Help: "refresh and sort", Group: "sessions", Do: func() tea.Cmd { return m.Enter("") }},
 		{Keys: []string{"j", "down"}, Show: "j k", Help: "move", Group: "sessions", Do: func() tea.Cmd { return m.move(1) }},
@@ -49,7 +50,7 @@ func (m *Model) Keys() []kit.Binding {
 }
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
-	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	cmd, ok := kit.Dispatch(m.Keys(), msg, m.ctx.Say)
 	if !ok && m.filtering && m.filter.Key(msg) {
 		return m.refilter()
 	}

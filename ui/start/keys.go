@@ -1,6 +1,8 @@
 package start
 
 import (
+	"cmp"
+
 	tea "charm.land/bubbletea/v2"
 
 	"fumehood/ui/kit"
@@ -57,14 +59,14 @@ func (m *Model) Keys() []kit.Binding {
 			kit.Binding{Keys: []string{"left", "h"}, Help: "choose the one before", Do: func() tea.Cmd { return m.choose(-1) }},
 			kit.Binding{Keys: []string{"j"}, Help: "next question", Do: func() tea.Cmd { return m.goTo(1) }},
 			kit.Binding{Keys: []string{"k"}, Help: "question before", Do: func() tea.Cmd { return m.goTo(-1) }},
-			kit.Binding{Keys: []string{"p"}, Help: "policy text", Hint: 6, Off: !m.shown || m.preview.Block == "", Do: m.showPolicy},
-			kit.Binding{Keys: []string{"w"}, Help: "prove walls first", Hint: proveHint, Off: !m.shown || m.err != nil || m.preview.Err != "" && !m.preview.Unproven, Do: func() tea.Cmd {
+			kit.Binding{Keys: []string{"p"}, Help: "policy text", Hint: 6, Off: cmp.Or(m.unread(), kit.When(m.preview.Block == "", "there is no policy to show")), Do: m.showPolicy},
+			kit.Binding{Keys: []string{"w"}, Help: "prove walls first", Hint: proveHint, Off: cmp.Or(m.unread(), kit.When(m.err != nil || m.preview.Err != "" && !m.preview.Unproven, "nothing starts like this: see above")), Do: func() tea.Cmd {
 				m.ctx.Tell(kit.Prove{Policy: m.policies[m.policy]})
 				return nil
 			}},
-			kit.Binding{Keys: []string{"t"}, Help: "trust the repository's policy?", Hint: 3, Off: len(m.waiting()) == 0, Do: m.askTrust},
-			kit.Binding{Keys: []string{"i"}, Help: m.depsHelp(), Hint: 8, Off: !m.shown || len(m.preview.Dependencies) == 0 && !m.deps, Do: m.toggleDeps},
-			kit.Binding{Keys: []string{"m"}, Help: "all that stays out or is read", Off: !m.shown || len(m.preview.LeftOut)+len(m.preview.Read) == 0, Do: m.showLeftOut},
+			kit.Binding{Keys: []string{"t"}, Help: "trust the repository's policy?", Hint: 3, Off: kit.When(len(m.waiting()) == 0, "the repository asks for nothing that waits for trust"), Do: m.askTrust},
+			kit.Binding{Keys: []string{"i"}, Help: m.depsHelp(), Hint: 8, Off: cmp.Or(m.unread(), kit.When(len(m.preview.Dependencies) == 0 && !m.deps, "git ignores no dependency folder here")), Do: m.toggleDeps},
+			kit.Binding{Keys: []string{"m"}, Help: "all that stays out or is read", Off: cmp.Or(m.unread(), kit.When(len(m.preview.LeftOut)+len(m.preview.Read) == 0, "nothing stays out, and nothing else is read")), Do: m.showLeftOut},
 		)
 	}
 	for i := range rows {
@@ -72,6 +74,9 @@ func (m *Model) Keys() []kit.Binding {
 	}
 	return rows
 }
+
+// unread is why nothing can be shown of what is still being looked at.
+func (m *Model) unread() string { return kit.When(!m.shown, "it is still being looked at") }
 
 func (m *Model) input() *kit.Input {
 	switch m.at {
@@ -85,7 +90,7 @@ func (m *Model) input() *kit.Input {
 }
 
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
-	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	cmd, ok := kit.Dispatch(m.Keys(), msg, m.ctx.Say)
 	if ok {
 		return cmd
 	}

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -38,11 +39,11 @@ func (m *Model) Keys() []kit.Binding {
 	case m.over():
 		return []kit.Binding{
 			{Keys: []string{"r"}, Help: "review", Hint: 1, Do: m.open(kit.Review)},
-			{Keys: []string{"R"}, Help: "run again", Hint: 2, Off: m.resuming, Do: m.resume},
+			{Keys: []string{"R"}, Help: "run again", Hint: 2, Off: kit.When(m.resuming, "it is on its way"), Do: m.resume},
 			{Keys: []string{"enter", "esc"}, Show: "enter", Help: "close", Hint: 3, Do: m.open(kit.Sessions)},
-			{Keys: []string{"["}, Help: "scroll", Hint: 4, Off: !m.have, Do: m.toMode(scrolling)},
-			{Keys: []string{"pgup"}, Help: "page up", Off: !m.have, Do: func() tea.Cmd { m.mode = scrolling; return m.scroll(m.page()) }},
-			{Keys: []string{"/"}, Help: "search", Hint: 5, Off: !m.have, Do: m.toMode(searching)},
+			{Keys: []string{"["}, Help: "scroll", Hint: 4, Off: kit.When(!m.have, "nothing of it was printed yet"), Do: m.toMode(scrolling)},
+			{Keys: []string{"pgup"}, Help: "page up", Off: kit.When(!m.have, "nothing of it was printed yet"), Do: func() tea.Cmd { m.mode = scrolling; return m.scroll(m.page()) }},
+			{Keys: []string{"/"}, Help: "search", Hint: 5, Off: kit.When(!m.have, "nothing of it was printed yet"), Do: m.toMode(searching)},
 			{Keys: []string{reserved}, Help: "menu", Do: m.openMenu},
 		}
 	}
@@ -55,8 +56,8 @@ func (m *Model) menuKeys() []kit.Binding {
 	rows := []kit.Binding{
 		{Keys: []string{"d", "1"}, Show: "d", Help: "sessions", Hint: 1, Do: m.open(kit.Sessions)},
 		{Keys: []string{"r", "3"}, Show: "r", Help: "review", Hint: 2, Do: m.open(kit.Review)},
-		{Keys: []string{"["}, Help: "scroll", Hint: 3, Off: !m.have, Do: m.toMode(scrolling)},
-		{Keys: []string{"p"}, Help: "paste", Hint: 4, Off: m.over(), Do: m.askClipboard},
+		{Keys: []string{"["}, Help: "scroll", Hint: 3, Off: kit.When(!m.have, "nothing of it was printed yet"), Do: m.toMode(scrolling)},
+		{Keys: []string{"p"}, Help: "paste", Hint: 4, Off: kit.When(m.over(), "the session has ended"), Do: m.askClipboard},
 		{Keys: []string{"f"}, Help: "full", Hint: 5, Do: m.toggleFull},
 		{Keys: []string{"c"}, Help: "let it write your clipboard", Do: m.giveClip},
 		{Keys: []string{"x"}, Help: "refuse that", Do: m.refuseClip},
@@ -72,6 +73,9 @@ func (m *Model) menuKeys() []kit.Binding {
 	return rows
 }
 
+// noQuery is why there is no next hit.
+const noQuery = "nothing is searched for: / searches"
+
 func (m *Model) scrollKeys() []kit.Binding {
 	page := m.page()
 	by := func(d int) func() tea.Cmd { return func() tea.Cmd { return m.scroll(d) } }
@@ -85,7 +89,7 @@ func (m *Model) scrollKeys() []kit.Binding {
 		{Keys: []string{"g", "home"}, Help: "oldest line", Do: by(1 << 20)},
 		{Keys: []string{"G", "end"}, Help: "newest line", Hint: 6, Do: by(-1 << 20)},
 		{Keys: []string{"/", "?"}, Show: "/", Help: "search", Hint: 2, Do: m.toMode(searching)},
-		{Keys: []string{"n"}, Help: "next hit upwards", Hint: 5, Off: m.query.String() == "" || m.looking, Do: m.startSearch},
+		{Keys: []string{"n"}, Help: "next hit upwards", Hint: 5, Off: cmp.Or(kit.When(m.query.String() == "", noQuery), kit.When(m.looking, "it is still searching")), Do: m.startSearch},
 		{Keys: []string{"q", "esc", "enter", "ctrl+c", reserved}, Show: "q", Help: "back", Hint: 3, Do: m.leaveScroll},
 	}
 	for i := range rows {
@@ -123,7 +127,7 @@ func (m *Model) sendReserved() tea.Cmd {
 // key gives a key to whom it belongs.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	was := m.mode
-	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	cmd, ok := kit.Dispatch(m.Keys(), msg, m.ctx.Say)
 	if ok {
 		return cmd
 	}

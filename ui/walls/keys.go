@@ -1,6 +1,7 @@
 package walls
 
 import (
+	"cmp"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,7 +19,7 @@ func (m *Model) Keys() []kit.Binding {
 			{Keys: []string{"esc", "ctrl+c"}, Show: "esc", Help: "do not", Hint: 2, Do: func() tea.Cmd { m.saving = false; return nil }},
 		}
 	}
-	idle := m.run == nil && m.have && m.err == nil
+	busy := cmp.Or(kit.When(m.run != nil, "a run is on"), kit.When(m.err != nil, "the policy could not be read"), m.unread())
 	esc, escHint := "sessions", 0
 	switch {
 	case m.run != nil:
@@ -33,14 +34,14 @@ func (m *Model) Keys() []kit.Binding {
 		into = "tests"
 	}
 	rows := []kit.Binding{
-		{Keys: []string{"enter"}, Help: "run one", Hint: 1, Group: "wall tests", Off: !idle, Do: func() tea.Cmd { return m.start(m.selected().test.Number) }},
-		{Keys: []string{"R"}, Help: "run all", Hint: 2, Group: "wall tests", Off: !idle, Do: func() tea.Cmd { return m.start(0) }},
-		{Keys: []string{"M"}, Help: "mutate", Hint: 3, Group: "wall tests", Off: !idle, Do: m.showMatrix},
-		{Keys: []string{"s"}, Help: "save record", Hint: 6, Group: "wall tests", Off: m.newest() == nil || m.run != nil, Do: m.askPath},
+		{Keys: []string{"enter"}, Help: "run one", Hint: 1, Group: "wall tests", Off: busy, Do: func() tea.Cmd { return m.start(m.selected().test.Number) }},
+		{Keys: []string{"R"}, Help: "run all", Hint: 2, Group: "wall tests", Off: busy, Do: func() tea.Cmd { return m.start(0) }},
+		{Keys: []string{"M"}, Help: "mutate", Hint: 3, Group: "wall tests", Off: busy, Do: m.showMatrix},
+		{Keys: []string{"s"}, Help: "save record", Hint: 6, Group: "wall tests", Off: cmp.Or(kit.When(m.run != nil, "a run is on"), kit.When(m.newest() == nil, "there is no record yet")), Do: m.askPath},
 		{Keys: []string{"esc"}, Help: esc, Hint: escHint, Group: "wall tests", Do: m.back},
 		{Keys: []string{"tab"}, Help: into, Hint: 4, Do: m.turn},
-		{Keys: []string{"l", "right"}, Show: "l", Help: "attempts of this test", Off: m.inside, Do: m.turn},
-		{Keys: []string{"h", "left"}, Show: "h", Help: "back to the tests", Off: !m.inside, Do: m.turn},
+		{Keys: []string{"l", "right"}, Show: "l", Help: "attempts of this test", Off: kit.When(m.inside, "the attempts are shown"), Do: m.turn},
+		{Keys: []string{"h", "left"}, Show: "h", Help: "back to the tests", Off: kit.When(!m.inside, "the tests are shown"), Do: m.turn},
 		{Keys: []string{"j", "down"}, Show: "j k", Help: "select", Hint: 5, Do: m.move(1)},
 		{Keys: []string{"k", "up"}, Help: "select the one before", Do: m.move(-1)},
 		{Keys: []string{"pgdown", "space", "ctrl+d"}, Help: "page down", Do: m.move(max(1, m.step()))},
@@ -48,14 +49,17 @@ func (m *Model) Keys() []kit.Binding {
 		{Keys: []string{"g", "home"}, Help: "first", Do: m.move(-10_000)},
 		{Keys: []string{"G", "end"}, Help: "last", Do: m.move(10_000)},
 		{Keys: []string{"!"}, Help: "next that did not hold", Do: m.nextBad},
-		{Keys: []string{"p"}, Help: "policy text", Hint: 7, Off: !m.have, Do: m.showPolicy},
-		{Keys: []string{"i"}, Help: "layers in force", Hint: 8, Off: m.session == "" || !m.have, Do: m.showLayers},
+		{Keys: []string{"p"}, Help: "policy text", Hint: 7, Off: m.unread(), Do: m.showPolicy},
+		{Keys: []string{"i"}, Help: "layers in force", Hint: 8, Off: cmp.Or(kit.When(m.session == "", "no session is chosen"), m.unread()), Do: m.showLayers},
 	}
 	return rows
 }
 
+// unread is why nothing can be done with what is still being read.
+func (m *Model) unread() string { return kit.When(!m.have, "it is still being read") }
+
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
-	cmd, ok := kit.Dispatch(m.Keys(), msg)
+	cmd, ok := kit.Dispatch(m.Keys(), msg, m.ctx.Say)
 	if !ok && m.saving {
 		m.path.Key(msg)
 	}
