@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"strconv"
 )
 
 // What the kernel takes for a session without any process mapping it shows in no
@@ -29,12 +31,32 @@ func readMachine() (machine, error) {
 	if err != nil {
 		return machine{}, err
 	}
-	return parseMachine(text)
+	pages, err := readFile("/proc/vmstat")
+	if err != nil {
+		return machine{}, err
+	}
+	return parseMachine(text, zspages(pages)*int64(os.Getpagesize()))
 }
 
-// parseMachine reads /proc/meminfo (proc(5)).
-func parseMachine(text []byte) (machine, error) {
-	var m machine
+// zspages is what zram and zswap take in /proc/vmstat: pages of processes,
+// compressed, which count as swapped out there. A kernel without them says
+// nothing of it.
+func zspages(text []byte) int64 {
+	for line := range bytes.Lines(text) {
+		if rest, ok := bytes.CutPrefix(line, []byte("nr_zspages ")); ok {
+			n, err := strconv.ParseInt(string(bytes.TrimSpace(rest)), 10, 50)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// parseMachine reads /proc/meminfo (proc(5)). What is kept compressed is not in
+// it.
+func parseMachine(text []byte, compressed int64) (machine, error) {
+	m := machine{kernel: -compressed}
 	for line := range bytes.Lines(text) {
 		name, rest, _ := bytes.Cut(line, []byte(":"))
 		sign := int64(-1)

@@ -8,14 +8,24 @@ import (
 )
 
 func TestTheKernelsPartOfTheMachine(t *testing.T) {
-	m, err := parseMachine([]byte("MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 300 kB\nBuffers: 10 kB\nCached: 200 kB\nSwapCached: 1 kB\n" +
-		"AnonPages: 400 kB\nShmem: 50 kB\nSReclaimable: 20 kB\nSUnreclaim: 30 kB\nKernelStack: 3 kB\nPageTables: 5 kB\nHugePages_Total: 2\nHugetlb: 61 kB\n"))
-	if err != nil || m != (machine{1000 << 10, 300 << 10, 200 << 10}) {
-		t.Errorf("got %+v, %v, want 1000, 300 and 200 KiB", m, err)
+	m, err := parseMachine([]byte("MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 300 kB\nBuffers: 10 kB\nCached: 200 kB\nSwapCached: 1 kB\n"+
+		"AnonPages: 400 kB\nShmem: 50 kB\nSReclaimable: 20 kB\nSUnreclaim: 30 kB\nKernelStack: 3 kB\nPageTables: 5 kB\nHugePages_Total: 2\nHugetlb: 61 kB\n"), 8<<10)
+	if err != nil || m != (machine{1000 << 10, 300 << 10, 192 << 10}) {
+		t.Errorf("got %+v, %v, want 1000, 300 and 192 KiB", m, err)
 	}
 	for _, text := range []string{"", "MemTotal: many kB\n", "MemTotal: 5\n"} {
-		if m, err := parseMachine([]byte(text)); err == nil {
+		if m, err := parseMachine([]byte(text), 0); err == nil {
 			t.Errorf("%q: got %+v, want an error", text, m)
+		}
+	}
+}
+
+func TestCompressedPagesAreNoneOfTheKernels(t *testing.T) {
+	for text, want := range map[string]int64{
+		"nr_free_pages 5\nnr_zspages 1234\nnr_free_cma 0\n": 1234, "nr_free_pages 5\n": 0, "nr_zspages x\n": 0, "xnr_zspages 7\n": 0, "": 0,
+	} {
+		if got := zspages([]byte(text)); got != want {
+			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
 	}
 }
