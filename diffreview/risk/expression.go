@@ -21,6 +21,17 @@ type alternative struct {
 	re    func() *regexp.Regexp // nil: the words alone decide
 }
 
+// strong is how many of a's clauses the lexicon looks for. The others have a word
+// of one or two letters, which stands in most lines of some language: they are
+// looked for on the lines that hold the rest.
+func (a *alternative) strong() int {
+	n := len(a.needs)
+	for n > 1 && len(a.needs[0][0]) > 2 && len(a.needs[n-1][0]) <= 2 {
+		n--
+	}
+	return n
+}
+
 // maxAlternatives bounds into how many pieces one expression is cut.
 const maxAlternatives = 400
 

@@ -30,6 +30,12 @@ var (
 	runWords     = []string{"exec", "Exec", "eval", "spawn", "Command", "Process", "chmod", "Chmod", "permissions", "system", "popen", "Popen", "fork(", "startfile", "dlopen", "System.load", "CDLL", "Load", "load(", "load-string", "plugin.Open", "fileURLWithPath", "source(", "ScriptBlock", "import_module", "Function(", "compile", "subprocess", "passthru", "proc_open", "runIn", "iex"}
 )
 
+var (
+	fetchSet   = sync.OnceValue(func() *wordSet { return newWordSet(fetchWords) })
+	programSet = sync.OnceValue(func() *wordSet { return newWordSet(programWords) })
+	runSet     = sync.OnceValue(func() *wordSet { return newWordSet(runWords) })
+)
+
 // fetchedThenRun finds files that are fetched by one command and made executable
 // or started by a later one, on the same line or below, and what is fetched into a
 // variable and run out of it.
@@ -40,16 +46,16 @@ func fetchedThenRun(s *subject, with picked) (hits []hit) {
 	}
 	var runs []int // the lines with words by which something is started
 	for _, l := range lines {
-		if holdsAny(l.text, runWords) {
+		if runSet().in(fetchedClip(l.text)) {
 			runs = append(runs, l.no)
 		}
 	}
 	followed := 0
 	for _, l := range lines {
-		plain := holdsAny(l.text, fetchWords)
+		plain := fetchSet().in(fetchedClip(l.text))
 		next := sort.SearchInts(runs, l.no)
 		near := next < len(runs) && runs[next] <= l.no+fetchedReach
-		if !plain && !(near && holdsAny(l.text, programWords)) || s.commentLine(l.text) {
+		if !plain && !(near && programSet().in(fetchedClip(l.text))) || s.commentLine(l.text) {
 			continue
 		}
 		if followed++; followed > fetchedMany {
@@ -66,7 +72,7 @@ func fetchedThenRun(s *subject, with picked) (hits []hit) {
 // something is started below at all, by its words.
 func (s *subject) runsFetched(l line, plain, near bool) bool {
 	if plain {
-		name, rest := fetchedTo(l.text[:min(len(l.text), fetchedLook)])
+		name, rest := fetchedTo(fetchedClip(l.text))
 		if name != nil && (starts(rest, name) || s.below(l.no, func(text []byte) bool { return starts(text, name) })) || s.runsTree(l) {
 			return true
 		}
@@ -74,10 +80,8 @@ func (s *subject) runsFetched(l line, plain, near bool) bool {
 	return (plain || near) && s.runsVariable(l) || near && s.startsWritten(l)
 }
 
-func holdsAny(text []byte, words []string) bool {
-	text = text[:min(len(text), fetchedLook)]
-	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(text, []byte(w)) })
-}
+// fetchedClip is the part of a line that is looked at.
+func fetchedClip(text []byte) []byte { return text[:min(len(text), fetchedLook)] }
 
 // below says whether found holds for one of the next lines that were added.
 func (s *subject) below(no int, found func(text []byte) bool) bool {
@@ -86,7 +90,7 @@ func (s *subject) below(no int, found func(text []byte) bool) bool {
 		if l.no > no+fetchedReach {
 			break
 		}
-		if !s.commentLine(l.text) && found(l.text[:min(len(l.text), fetchedLook)]) {
+		if !s.commentLine(l.text) && found(fetchedClip(l.text)) {
 			return true
 		}
 	}
@@ -96,7 +100,7 @@ func (s *subject) below(no int, found func(text []byte) bool) bool {
 // runsVariable says whether a line fetches into a variable which, or another one
 // made of it, is run below.
 func (s *subject) runsVariable(l line) bool {
-	at := fetchVariable().FindSubmatch(l.text[:min(len(l.text), fetchedLook)])
+	at := fetchVariable().FindSubmatch(fetchedClip(l.text))
 	if at == nil {
 		return false
 	}
@@ -117,13 +121,13 @@ func (s *subject) runsVariable(l line) bool {
 // runsTree says whether a line of commands fetches a whole tree, and one below
 // builds or starts what lies in it.
 func (s *subject) runsTree(l line) bool {
-	return !s.prose && fetchTree().Match(l.text[:min(len(l.text), fetchedLook)]) && s.below(l.no, treeRun().Match)
+	return !s.prose && fetchTree().Match(fetchedClip(l.text)) && s.below(l.no, treeRun().Match)
 }
 
 // startsWritten says whether a line of a program fetches something, and one below
 // starts a file that one of them writes.
 func (s *subject) startsWritten(l line) bool {
-	text := l.text[:min(len(l.text), fetchedLook)]
+	text := fetchedClip(l.text)
 	if !fetchCall().Match(text) {
 		return false
 	}

@@ -1,6 +1,10 @@
 package risk
 
-import "sync"
+import (
+	"bytes"
+	"slices"
+	"sync"
+)
 
 // lexicon finds the words that all expressions need in one pass over a text (Aho
 // and Corasick's machine). Case does not count: an expression is as strict as it
@@ -11,7 +15,8 @@ type lexicon struct {
 	next   []uint16   // next[state*width+class], while it is made
 	table  []uint32   // as next, and made for scan: where the next state's row begins, with the bit end
 	owners [][]owner  // by state: the clauses that the word is of
-	full   []uint8    // by alternative: bits of all its clauses
+	full   []uint8    // by alternative: bits of its clauses
+	weak   [][]clause // by alternative: what is looked for where all else is
 }
 
 type owner struct {
@@ -23,8 +28,13 @@ type owner struct {
 type marks struct {
 	lines [][]int32 // by alternative: the lines that hold all it needs
 	used  []uint16  // alternatives that have lines
-	line  []int32   // by alternative: the line that bits speaks of
-	bits  []uint8
+	seen  []seen    // by alternative
+}
+
+// seen is what was found of an alternative's clauses on one line.
+type seen struct {
+	line int32 // its index plus one
+	bits uint8
 }
 
 func lower(c byte) byte {
@@ -41,8 +51,10 @@ func newLexicon(all []*expression) *lexicon {
 	for _, e := range all {
 		for _, a := range e.alts {
 			a.id = uint16(len(x.full))
-			x.full = append(x.full, uint8(1)<<len(a.needs)-1)
-			for _, c := range a.needs {
+			strong := a.strong()
+			x.full = append(x.full, uint8(1)<<strong-1)
+			x.weak = append(x.weak, a.needs[strong:])
+			for _, c := range a.needs[:strong] {
 				for _, w := range c {
 					total += len(w)
 					x.letters(w)
@@ -57,20 +69,14 @@ func newLexicon(all []*expression) *lexicon {
 	x.owners = make([][]owner, 1)
 	for _, e := range all {
 		for _, a := range e.alts {
-			for i, c := range a.needs {
+			for i, c := range a.needs[:a.strong()] {
 				for _, w := range c {
 					x.add(w, owner{a.id, 1 << i})
 				}
 			}
 		}
 	}
-	x.link()
-	x.table = make([]uint32, len(x.next))
-	for i, s := range x.next {
-		if x.table[i] = uint32(s) * uint32(x.width); len(x.owners[s]) > 0 {
-			x.table[i] |= end
-		}
-	}
+	x.arrange(x.link())
 	x.next = nil
 	return x
 }
@@ -102,18 +108,18 @@ func (x *lexicon) add(w string, o owner) {
 }
 
 // link fills in where to go on when a word breaks off: the longest end of what
-// was read that begins a word.
-func (x *lexicon) link() {
+// was read that begins a word. It gives the states in the order of how much of a
+// word was read.
+func (x *lexicon) link() []uint16 {
 	fail := make([]uint16, len(x.owners))
-	var queue []uint16
+	queue := make([]uint16, 1, len(x.owners))
 	for c := range x.width {
 		if s := x.next[c]; s != 0 {
 			queue = append(queue, s)
 		}
 	}
-	for len(queue) > 0 {
-		s := queue[0]
-		queue = queue[1:]
+	for i := 1; i < len(queue); i++ {
+		s := queue[i]
 		x.owners[s] = append(x.owners[s], x.owners[fail[s]]...)
 		for c := range x.width {
 			at := int(s)*x.width + c
@@ -126,6 +132,27 @@ func (x *lexicon) link() {
 			}
 		}
 	}
+	return queue
+}
+
+// arrange makes the table, the states in the order given: those where a text is
+// nearly all of the time come first, on few pages of memory.
+func (x *lexicon) arrange(order []uint16) {
+	row := make([]uint32, len(order)) // by state: where its row begins
+	owners := make([][]owner, len(order))
+	for i, s := range order {
+		owners[i] = x.owners[s]
+		if row[s] = uint32(i * x.width); len(owners[i]) > 0 {
+			row[s] |= end
+		}
+	}
+	x.owners = owners
+	x.table = make([]uint32, 0, len(x.next))
+	for _, s := range order {
+		for _, to := range x.next[int(s)*x.width : (int(s)+1)*x.width] {
+			x.table = append(x.table, row[to])
+		}
+	}
 }
 
 // marksPool keeps them between files: there is one for each file being read.
@@ -136,7 +163,7 @@ func (x *lexicon) marks() *marks {
 		return m
 	}
 	n := len(x.full)
-	return &marks{lines: make([][]int32, n), line: make([]int32, n), bits: make([]uint8, n)}
+	return &marks{lines: make([][]int32, n), seen: make([]seen, n)}
 }
 
 // release makes m empty, for the next file.
@@ -150,37 +177,71 @@ func (m *marks) clear() {
 		m.lines[a] = m.lines[a][:0]
 	}
 	m.used = m.used[:0]
-	clear(m.line)
+	clear(m.seen)
 }
 
 // scan marks the lines that hold all that an alternative needs. m is empty.
 func (x *lexicon) scan(lines []line, m *marks) {
+	table, class := x.table, &x.class // in registers
 	for i := range lines {
+		text := clip(lines[i].text)
 		s := uint32(0) // where the state's row begins
-		for _, c := range clip(lines[i].text) {
-			s = x.table[s+uint32(x.class[c])]
+		for _, c := range text {
+			s = table[s+uint32(class[c])]
 			if s&end != 0 {
 				s &^= end
-				x.found(s/uint32(x.width), int32(i), m)
+				x.found(s/uint32(x.width), int32(i), text, m)
 			}
 		}
 	}
 }
 
-func (x *lexicon) found(s uint32, at int32, m *marks) {
+func (x *lexicon) found(s uint32, at int32, text []byte, m *marks) {
 	for _, o := range x.owners[s] {
-		if m.line[o.alt] != at+1 {
-			m.line[o.alt], m.bits[o.alt] = at+1, 0
+		b := &m.seen[o.alt]
+		if b.line != at+1 {
+			*b = seen{line: at + 1}
 		}
-		if m.bits[o.alt]&o.bit != 0 {
+		if b.bits&o.bit != 0 {
 			continue
 		}
-		m.bits[o.alt] |= o.bit
-		if m.bits[o.alt] == x.full[o.alt] {
+		b.bits |= o.bit
+		if b.bits == x.full[o.alt] && holdsAll(text, x.weak[o.alt]) {
 			if len(m.lines[o.alt]) == 0 {
 				m.used = append(m.used, o.alt)
 			}
 			m.lines[o.alt] = append(m.lines[o.alt], at)
 		}
 	}
+}
+
+// holdsAll says whether a text holds a word of each clause, in any case.
+func holdsAll(text []byte, needs []clause) bool {
+	for _, c := range needs {
+		if !slices.ContainsFunc(c, func(w string) bool { return containsFold(text, w) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// containsFold says whether a text holds a word, which is in lower case.
+func containsFold(text []byte, w string) bool {
+	if c := w[0]; c < 'a' || c > 'z' {
+		i := bytes.IndexByte(text, c)
+		if i < 0 {
+			return false
+		}
+		text = text[i:]
+	}
+	for i := range len(text) - len(w) + 1 {
+		n := 0
+		for n < len(w) && lower(text[i+n]) == w[n] {
+			n++
+		}
+		if n == len(w) {
+			return true
+		}
+	}
+	return false
 }

@@ -211,6 +211,11 @@ var verifies = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\b(sha\d+sum|shasum|md5sum|b2sum)\b.*\s(-c|--check)\b|\b(sha\d+sum|shasum)\b.*(==|!=|=)|\bgpgv?\b.*--verify|\bcosign\s+verify|\bminisign\s+-V|\bsignify\s.*-V|\bslsa-verifier\b|\bgh\s+attestation\s+verify|\bcodesign\s+(-v|--verify)|\bopenssl\s+dgst\s.*-verify|Get-FileHash|--require-hashes|--frozen-lockfile|--locked\b|\bnpm\s+ci\b|--immutable\b`)
 })
 
+// mayVerify are words of which every line that verifies matches holds one.
+var mayVerify = sync.OnceValue(func() *wordSet {
+	return newWordSet([]string{"sum", "verif", "-V", "--", "npm ci", "FileHash"})
+})
+
 // verifyRemoved finds checks of what was fetched that go away.
 func verifyRemoved(s *subject, _ picked) (hits []hit) {
 	if s.gone() || s.came() || s.prose || s.data {
@@ -218,7 +223,7 @@ func verifyRemoved(s *subject, _ picked) (hits []hit) {
 	}
 	gone, at := 0, 0
 	for _, l := range s.removed {
-		if mayVerify(l.text) && verifies().Match(clip(l.text)) && !s.commentLine(l.text) {
+		if mayVerify().in(l.text) && verifies().Match(clip(l.text)) && !s.commentLine(l.text) {
 			gone, at = gone+1, l.no
 		}
 	}
@@ -234,13 +239,4 @@ func verifyRemoved(s *subject, _ picked) (hits []hit) {
 		hits = append(hits, hit{line: at})
 	}
 	return hits
-}
-
-func mayVerify(b []byte) bool {
-	for _, w := range []string{"sum", "verif", "-V", "--", "npm ci", "FileHash"} {
-		if bytes.Contains(b, []byte(w)) {
-			return true
-		}
-	}
-	return false
 }
