@@ -12,6 +12,7 @@ import (
 // compiled when a line first holds the words that it needs: most never are, and
 // one of them costs a fraction of the whole.
 type expression struct {
+	id   uint16 // in the lexicon
 	alts []*alternative
 }
 
@@ -109,12 +110,12 @@ type candidate struct {
 // candidates are the lines of a scan that hold what an alternative of x needs,
 // in their order.
 func (x *expression) candidates(m *marks) []candidate {
+	if !m.any[x.id] {
+		return nil
+	}
 	n := 0
 	for _, a := range x.alts {
 		n += len(m.lines[a.id])
-	}
-	if n == 0 {
-		return nil
 	}
 	out := make([]candidate, 0, n)
 	for _, a := range x.alts {

@@ -44,18 +44,15 @@ func fetchedThenRun(s *subject, with picked) (hits []hit) {
 	if !whole {
 		hits = append(hits, s.tooMany())
 	}
-	var runs []int // the lines with words by which something is started
-	for _, l := range lines {
-		if runSet().in(fetchedClip(l.text)) {
-			runs = append(runs, l.no)
-		}
-	}
+	startsBelow := nearRun(lines)
 	followed := 0
 	for _, l := range lines {
 		plain := fetchSet().in(fetchedClip(l.text))
-		next := sort.SearchInts(runs, l.no)
-		near := next < len(runs) && runs[next] <= l.no+fetchedReach
-		if !plain && !(near && programSet().in(fetchedClip(l.text))) || s.commentLine(l.text) {
+		if !plain && !programSet().in(fetchedClip(l.text)) || s.commentLine(l.text) {
+			continue
+		}
+		near := startsBelow(l.no)
+		if !plain && !near {
 			continue
 		}
 		if followed++; followed > fetchedMany {
@@ -66,6 +63,23 @@ func fetchedThenRun(s *subject, with picked) (hits []hit) {
 		}
 	}
 	return hits
+}
+
+// nearRun gives what says whether something is started on a line or within reach
+// below it, by the words of lines. They are looked through when that is first asked.
+func nearRun(lines []line) func(no int) bool {
+	runs := sync.OnceValue(func() (runs []int) {
+		for _, l := range lines {
+			if runSet().in(fetchedClip(l.text)) {
+				runs = append(runs, l.no)
+			}
+		}
+		return runs
+	})
+	return func(no int) bool {
+		next := sort.SearchInts(runs(), no)
+		return next < len(runs()) && runs()[next] <= no+fetchedReach
+	}
 }
 
 // runsFetched says whether what a line fetches is started. Near says that

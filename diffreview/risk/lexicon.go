@@ -17,6 +17,8 @@ type lexicon struct {
 	owners [][]owner  // by state: the clauses that the word is of
 	full   []uint8    // by alternative: bits of its clauses
 	weak   [][]clause // by alternative: what is looked for where all else is
+	of     []uint16   // by alternative: its expression
+	count  int        // of expressions
 }
 
 type owner struct {
@@ -28,6 +30,7 @@ type owner struct {
 type marks struct {
 	lines [][]int32 // by alternative: the lines that hold all it needs
 	used  []uint16  // alternatives that have lines
+	any   []bool    // by expression: one of its alternatives has
 	seen  []seen    // by alternative
 }
 
@@ -49,7 +52,10 @@ func newLexicon(all []*expression) *lexicon {
 	x := &lexicon{width: 1}
 	total := 1
 	for _, e := range all {
+		e.id = uint16(x.count)
+		x.count++
 		for _, a := range e.alts {
+			x.of = append(x.of, e.id)
 			a.id = uint16(len(x.full))
 			strong := a.strong()
 			x.full = append(x.full, uint8(1)<<strong-1)
@@ -163,7 +169,7 @@ func (x *lexicon) marks() *marks {
 		return m
 	}
 	n := len(x.full)
-	return &marks{lines: make([][]int32, n), seen: make([]seen, n)}
+	return &marks{lines: make([][]int32, n), any: make([]bool, x.count), seen: make([]seen, n)}
 }
 
 // release makes m empty, for the next file.
@@ -177,6 +183,7 @@ func (m *marks) clear() {
 		m.lines[a] = m.lines[a][:0]
 	}
 	m.used = m.used[:0]
+	clear(m.any)
 	clear(m.seen)
 }
 
@@ -209,6 +216,7 @@ func (x *lexicon) found(s uint32, at int32, text []byte, m *marks) {
 		if b.bits == x.full[o.alt] && holdsAll(text, x.weak[o.alt]) {
 			if len(m.lines[o.alt]) == 0 {
 				m.used = append(m.used, o.alt)
+				m.any[x.of[o.alt]] = true
 			}
 			m.lines[o.alt] = append(m.lines[o.alt], at)
 		}

@@ -19,6 +19,7 @@ type nameIndex struct {
 	folders map[string]bool
 	folded  map[string][]string // by what a forgiving file system compares
 	skel    map[string][]string // by what it looks like
+	clash   bool                // of folded or skel: there are two of one kind
 }
 
 // indexNames knows all files and folders, but compares only the names that the
@@ -64,6 +65,7 @@ func indexNames(paths []string, touched []*subject) nameIndex {
 	for _, lists := range []map[string][]string{x.folded, x.skel} {
 		for _, l := range lists {
 			slices.Sort(l) // which other one is named must not change from run to run
+			x.clash = x.clash || len(l) > 1
 		}
 	}
 	return x
@@ -134,7 +136,7 @@ func sameAsGit(part string) bool {
 }
 
 func nameCollision(s *subject, _ picked) []hit {
-	if s.gone() {
+	if s.gone() || !s.set.names.clash {
 		return nil
 	}
 	// The file itself, or a folder on the way that this change makes.

@@ -13,7 +13,7 @@ type pathIndex struct {
 	always []*compiled           // rules without patterns
 	base   map[string][]indexed  // whole last parts
 	tail   map[string][]indexed  // ends of last parts, for patterns *TAIL
-	tails  []int                 // the lengths of them
+	tails  [256][]int            // the lengths of them, by their last byte
 	wild   [256][]indexed        // other patterns of the last part, by their first byte; 0: a wild one
 	part   map[string][]*indexed // patterns of several parts, by one that is fixed
 	loose  []*indexed            // those without one
@@ -61,8 +61,8 @@ func (x *pathIndex) add(p string, e indexed) {
 		x.base[p] = append(x.base[p], e)
 	case star && !strings.ContainsAny(rest, wildSigns):
 		x.tail[rest] = append(x.tail[rest], e)
-		if !slices.Contains(x.tails, len(rest)) {
-			x.tails = append(x.tails, len(rest))
+		if lengths := &x.tails[rest[len(rest)-1]]; !slices.Contains(*lengths, len(rest)) {
+			*lengths = append(*lengths, len(rest))
 		}
 	default:
 		e.glob = p
@@ -90,7 +90,7 @@ func (x *pathIndex) covering(s *subject) []*compiled {
 		}
 	}
 	each(x.base[s.base])
-	for _, n := range x.tails {
+	for _, n := range x.tails[s.base[len(s.base)-1]] {
 		if n <= len(s.base) {
 			each(x.tail[s.base[len(s.base)-n:]])
 		}
@@ -116,7 +116,7 @@ func (x *pathIndex) covering(s *subject) []*compiled {
 	}
 	slices.SortFunc(out, func(a, b *compiled) int { return a.index - b.index })
 	out = slices.Compact(out)
-	return slices.DeleteFunc(out, func(r *compiled) bool { return r.not.match(s.segs) })
+	return slices.DeleteFunc(out, func(r *compiled) bool { return len(r.Not) > 0 && r.not.match(s.segs) })
 }
 
 // covers says whether the rule speaks of files of this path.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"sync"
+	"unicode/utf8"
 )
 
 const (
@@ -29,7 +30,7 @@ func offscreen(s *subject, _ picked) (hits []hit) {
 			case l.Op == ' ':
 				above, blank = l.Text, 0
 				continue
-			case len(bytes.TrimSpace(l.Text)) == 0:
+			case onlySpace(l.Text):
 				blank++
 				continue
 			}
@@ -59,6 +60,16 @@ func indent(b []byte) int {
 		}
 	}
 	return col
+}
+
+// onlySpace says whether a line is blank. One letter says that most are not.
+func onlySpace(b []byte) bool {
+	for _, c := range b {
+		if c > ' ' && c < utf8.RuneSelf {
+			return false
+		}
+	}
+	return len(bytes.TrimSpace(b)) == 0
 }
 
 // farText finds text behind a wide gap that is beyond farColumn. A gap that is
