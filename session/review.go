@@ -96,6 +96,8 @@ func asked(s *baseline.Snapshot, ignored []string) bool {
 // Look builds the change set of the newest snapshot and keeps its counts for
 // lists. The error is fs.ErrNotExist when no snapshot was taken yet.
 func Look(ctx context.Context, d store.Dir) (*Review, error) {
+	opened := roomToOpen(baseline.ListSize(baselineDirs(d)))
+	defer opened()
 	// Neither needs the other, and each takes as long as reading a thousand files.
 	var base *baseline.Manifest
 	var noBase error
@@ -126,6 +128,7 @@ func Look(ctx context.Context, d store.Dir) (*Review, error) {
 	facts := FactsOf(rec, base, snap)
 	facts.Rules(&o)
 	defer roomFor(snap)()
+	opened()
 	set, err := diffreview.Build(ctx, snap, o)
 	if err != nil {
 		return nil, fmt.Errorf("change set: %v", err)

@@ -16,6 +16,7 @@ import (
 // take, 300 MiB.
 const (
 	roomyText = 96 << 20  // bytes, both sides of all changed files
+	roomyList = 24 << 20  // bytes of the list of them, as it is stored
 	roomyHeap = 256 << 20 // bytes, at which a collection begins all the same
 	leastHeap = 4 << 20   // bytes, at which the first one begins by itself
 
@@ -31,6 +32,16 @@ var room struct {
 	before int
 }
 
+// roomToOpen lets the heap grow while the list of a snapshot is read, of as many
+// bytes. The caller calls done at the end.
+func roomToOpen(list int64) (done func()) {
+	if list > roomyList {
+		return func() {}
+	}
+	enterRoom()
+	return sync.OnceFunc(leaveRoom)
+}
+
 // roomFor lets the heap grow while a snapshot's change set is built. The caller
 // calls done at the end; a little later all is as it was.
 func roomFor(s *baseline.Snapshot) (done func()) {
@@ -41,6 +52,11 @@ func roomFor(s *baseline.Snapshot) (done func()) {
 	if text > roomyText {
 		return func() {}
 	}
+	enterRoom()
+	return sync.OnceFunc(func() { time.AfterFunc(roomyFor, leaveRoom) })
+}
+
+func enterRoom() {
 	room.mu.Lock()
 	defer room.mu.Unlock()
 	percent := roomyPercent(liveHeap())
@@ -51,7 +67,6 @@ func roomFor(s *baseline.Snapshot) (done func()) {
 	if room.before < 0 || room.before > percent {
 		debug.SetGCPercent(room.before) // who started us allows more
 	}
-	return sync.OnceFunc(func() { time.AfterFunc(roomyFor, leaveRoom) })
 }
 
 func leaveRoom() {

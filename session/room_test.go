@@ -45,6 +45,9 @@ func TestTheHeapHasRoomOnlyWhileChangeSetsAreBuilt(t *testing.T) {
 		t.Errorf("got %d while one is built, want more than 100", got)
 	}
 	two()
+	open := roomToOpen(1 << 20)
+	open()
+	open()
 	if got := percent(); got <= 100 {
 		t.Errorf("got %d before a frame could be painted, want more than 100", got)
 	}
@@ -52,6 +55,17 @@ func TestTheHeapHasRoomOnlyWhileChangeSetsAreBuilt(t *testing.T) {
 	if got := percent(); got != 100 {
 		t.Errorf("got %d at the end, want 100", got)
 	}
+	open = roomToOpen(1 << 20)
+	if got := percent(); got <= 100 {
+		t.Errorf("got %d while a snapshot is opened, want more than 100", got)
+	}
+	if open(); percent() != 100 {
+		t.Errorf("got %d once it is opened, want 100", percent())
+	}
+	if open = roomToOpen(roomyList + 1); percent() != 100 {
+		t.Errorf("got %d for a list that is too long, want 100", percent())
+	}
+	open()
 	for _, more := range []int{-1, 50_000} {
 		debug.SetGCPercent(more)
 		done := roomFor(&baseline.Snapshot{})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"fumehood/diffreview"
@@ -34,12 +35,11 @@ func SumOf(b diffreview.Blob) (sum [32]byte, ok bool) {
 	if len(b) != 2*len(sum) {
 		return sum, false
 	}
-	raw, err := hex.DecodeString(string(b))
-	if err != nil || hex.EncodeToString(raw) != string(b) {
-		return sum, false // upper case would be a second name
+	if strings.ContainsAny(string(b), "ABCDEF") {
+		return sum, false // a second name
 	}
-	copy(sum[:], raw)
-	return sum, true
+	_, err := hex.Decode(sum[:], []byte(b))
+	return sum, err == nil
 }
 
 // Path is where blob b is or would be.

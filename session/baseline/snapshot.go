@@ -119,6 +119,16 @@ func (s *Snapshot) save(d Dirs) error {
 	return nil
 }
 
+// ListSize is how many bytes the list of a store's newest snapshot takes; none
+// when there is no snapshot.
+func ListSize(d Dirs) int64 {
+	fi, err := os.Stat(filepath.Join(d.Store, snapshotName))
+	if err != nil {
+		return 0 // Open says why
+	}
+	return fi.Size()
+}
+
 // Open reads the newest snapshot of a store, exactly as it was taken. The
 // error is fs.ErrNotExist when none was taken yet.
 func Open(d Dirs) (*Snapshot, error) {
@@ -146,6 +156,7 @@ func Open(d Dirs) (*Snapshot, error) {
 		Ignored:      diffreview.IgnoredChanges{Count: in.Ignored.Count, Paths: stringsOf(in.Ignored.Paths), Truncated: in.Ignored.Truncated},
 		NewlyIgnored: stringsOf(in.NewlyIgnored), Asked: stringsOf(in.Asked),
 	}
+	s.changes = make([]diffreview.Change, 0, len(in.Changes))
 	for _, c := range in.Changes {
 		s.changes = append(s.changes, diffreview.Change{Path: string(c.Path), Old: loadEntry(c.Old), New: loadEntry(c.New), Ignored: c.Ignored})
 	}
