@@ -165,7 +165,7 @@ func TestAColouredFrameMeetsItsBudget(t *testing.T) {
 	for _, left := range []int{0, 300} {
 		fr := layOut(f, layout{width: 200})
 		p := painter{st: dark(t), f: f, fr: fr, w: 200, left: left, lead: noLead, now: src.Lines()}
-		if d := best(40, func() {
+		if d := best(t, 40, func() {
 			for _, r := range fr.rows[1:61] {
 				p.row(r)
 			}

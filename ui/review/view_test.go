@@ -346,7 +346,7 @@ func TestTheKeysOfTheViewMeetTheirBudget(t *testing.T) {
 	m.old = oldLines(&set.Files[0], texts[set.Files[0].Old.Blob])
 	press := func(k string) { m.Update(uitest.Key(k)); m.View(200, 55) }
 	for _, k := range []string{"v", "V", "j", "space", "x", "esc", "esc", "J", "J", "k", "+", "+", "-", "s", "j", "pgdown", "v", "j", "space", "v", "v", "s", "H", "H", "G", "g", ".", ".", "backspace", "w", ">", "<"} {
-		if d := best(7, func() { press(k) }); d > slower*scroll {
+		if d := best(t, 7, func() { press(k) }); d > slower*scroll {
 			t.Errorf("%s: got %v a frame, want at most %v", k, d, scroll)
 		}
 	}
@@ -357,7 +357,7 @@ func TestTheKeysOfTheViewMeetTheirBudget(t *testing.T) {
 	m = large(t, one)
 	arrive(m, one)
 	for _, k := range []string{"v", "space", "j", "x", "V", "j", "j", "space", "u"} {
-		if d := best(7, func() { press(k) }); d > slower*3*scroll {
+		if d := best(t, 7, func() { press(k) }); d > slower*3*scroll {
 			t.Errorf("%s in a hunk of 500,000 lines: got %v a frame, want at most %v", k, d, 3*scroll)
 		}
 	}
