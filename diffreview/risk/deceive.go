@@ -8,6 +8,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/text/unicode/norm"
+
 	"fumehood/diffreview"
 )
 
@@ -30,6 +32,10 @@ var deceiveRules = []Rule{
 		Line: `!!python/(object|name|module)|!!java\.|!!javax\.|!!org\.|!!com\.|!!sun\.|!ruby/(object|hash|struct|class)\b|!php/object|<!ENTITY\s+(%\s*)?\S+\s+SYSTEM\s+["'](file:|/|php:|expect:|jar:|https?:|netdoc:)|"\$type"\s*:\s*"System\.|"@(type|class)"\s*:\s*"(javax?|com\.sun|org\.apache)\.|xmlns:\w+="(http://xml\.apache\.org/(xalan|xslt)/java|urn:schemas-microsoft-com:xslt)"|<(msxsl|xsl):script\b|<!--#(exec|include)\b|\$\{jndi:|\$\{\w*:-j\}`,
 		Has:  []string{"!!", "!ruby", "!php", "ENTITY", "$type", "@type", "@class", "xmlns:", ":script", "<!--#", "${jndi", ":-j}"},
 	},
+	{
+		Name: "unsafe-load", Severity: warn, Code: true, InTests: note, Why: "loading data this way makes whatever objects the data names, and runs what is in it",
+		Line: `\bweights_only\s*=\s*False|\ballow_pickle\s*=\s*True|\bsafe_mode\s*=\s*False|\ballow_dangerous_deserialization\s*=\s*True|\byaml\.(unsafe_load|full_load|unsafe_load_all)\s*\(|\byaml\.\w*load\w*\(.*\bLoader\s*=\s*(yaml\.)?C?(Unsafe|Full)?Loader\b|\bYAML\.unsafe_load|\bMarshal\.load\b|\bPsych\.unsafe_load|\bOj\.(load|object_load)\(.*:object|TypeNameHandling\s*[.=:]\s*"?(TypeNameHandling\.)?(All|Auto|Objects|Arrays)\b|\b(enable|activate)DefaultTyping\(|\bnew\s+(BinaryFormatter|NetDataContractSerializer|LosFormatter|SoapFormatter|ObjectStateFormatter)\b|EnableUnsafeBinaryFormatterSerialization\W+true|\bnew\s+XMLDecoder\b|\bjsonpickle\.(decode|loads)\(|\bunserialize\(\s*\$_|\bresolve_entities\s*=\s*True|\bno_network\s*=\s*False|\bXmlResolver\s*=\s*new\b|DtdProcessing\.Parse\b|\bLIBXML_NOENT\b|\bnoent\s*:\s*true|\bunserialize\(.*['"]allowed_classes['"]\s*=>\s*true|\bpickle_module\s*=|external-general-entities["']\s*,\s*true|disallow-doctype-decl["']\s*,\s*false|\bSAFE_LOAD\W+False|\brequire\(\s*['"](node-serialize|serialize-to-js|cryo|funcster)['"]|\bdynamicTyping\s*=\s*true`,
+	},
 	{Name: "stored-objects", Severity: warn, Why: "a program that loads this file runs what stands in it", Paths: []string{"*.pkl", "*.pickle", "*.joblib", "*.dill", "*.ckpt", "*.rdata", "*.rds", "*.ser", "*.mar"}},
 	{
 		Name: "cell-formula", Severity: warn, Why: "a spreadsheet that opens this file starts a program, or sends other cells away",
@@ -45,6 +51,7 @@ var deceiveRules = []Rule{
 		Line:  `(?i)\b(FROM|TO)\s+PROGRAM\b|^\s*\\(!|o\s*\||g\s*\||w\s*\||copy\b.*\bprogram\b)|\bxp_cmdshell\b|\bsys_(exec|eval)\s*\(|\bINTO\s+(OUTFILE|DUMPFILE)\b|\bLOAD_FILE\s*\(|\bload_extension\s*\(|^\s*\.(shell|system|load)\s|\bLANGUAGE\s+['"]?(plpython3?u|plperlu|plsh|pltclu)\b|\bOPENROWSET\b|\bsp_OACreate\b|\bpg_read_(binary_)?file\b|\blo_(export|import)\b|\bALTER\s+SYSTEM\b|\bUTL_(FILE|HTTP)\b`,
 		Has:   []string{"program", "\\!", "\\o", "\\g", "\\w", "\\copy", "xp_cmdshell", "sys_e", "outfile", "dumpfile", "load_", ".shell", ".system", ".load", "language", "openrowset", "sp_oacreate", "pg_read", "lo_", "alter", "utl_"},
 	},
+	{Name: "notebook-command", Severity: note, Why: "running this cell starts a program", Paths: []string{"*.ipynb"}, Line: `"(!|%%?(bash|sh|script|system|sx|cmd|perl|ruby|run|load_ext|writefile|pip|conda)\b)`, Has: []string{"\"!", "%"}},
 	{Name: "package-run", Severity: warn, InTests: note, Code: true, Why: "this fetches a package of the moment, which no lock file names, and runs it", Line: `\b(npx|bunx)\s+(-y|--yes)\b|\b(npx|bunx|pnpm\s+dlx|yarn\s+dlx|npm\s+exec|uvx|pipx\s+run|uv\s+tool\s+run)\s+(-\S+\s+)*@?[\w./-]+@(latest|next|main|master|HEAD)\b|\b(uvx|pipx\s+run)\s+[a-z]|\bgo\s+(run|install)\s+[\w-]+\.[\w.-]+/\S+@(latest|main|master|HEAD)\b|\bdeno\s+run\s.*\b(npm|jsr):|\bdocker\s+run\s.*:latest\s.*\bsh\s+-c|["']-m["']\s*,\s*["']pip["']\s*,\s*["']install["']|\[\s*["'](pip3?|npm|yarn|pnpm|gem|cargo|apt|apt-get|brew|conda)["']\s*,\s*["'](install|add|i)["']|\b(os\.system|subprocess\.\w+|execSync|exec|spawn(Sync)?|system|shell_exec|popen)\(\s*[frb]?["'\x60](sudo\s+)?(python[\d.]*\s+-m\s+)?(pip3?|npm|yarn|pnpm|gem|cargo|apt|apt-get|brew|conda)\s+(install|add|i)\b`},
 	{Name: "sends-secrets", Severity: warn, Code: true, Why: "this sends the environment, keys or credentials of whoever runs it somewhere else", Line: `\b(curl|wget|nc|ncat)\b.*(\$\((env|printenv|set|cat\s+\S*(\.ssh|\.aws|\.netrc|\.npmrc|\.kube|passwd|shadow|\.env))\b|@\S*(\.ssh/|\.aws/|\.netrc|\.npmrc|\.kube/|\.gnupg|id_rsa|id_ed25519|\.env\b))|\b(env|printenv)\s*\|.*\b(curl|wget|nc|base64)\b|(stringify|dumps|urlencode|b64encode)\(\s*(dict\(\s*)?(process\.env|os\.environ)\s*\)|\b(json|data|body|params)\s*[=:]\s*(dict\(\s*)?(os\.environ|process\.env)\s*[,)}]|169\.254\.169\.254.*(security-credentials|token|user-data)|\b(dig|nslookup|host)\s.*\$\(`},
 	{Name: "executable-file", Severity: warn, Why: "a program or library in machine code, which can't be reviewed here", Check: executables},
@@ -116,6 +123,9 @@ func invisible(s *subject, _ picked) (hits []hit) {
 		var before rune
 		for i, r := range string(l.text) {
 			sev := invisibleKind(r, before, l.no == 1 && i == 0)
+			if sev == note && s.changesWord(l.text, i, r) {
+				sev = warn
+			}
 			if sev == warn && (r == 0x200b || r == 0x200c || r == 0x200d) {
 				after, _ := utf8.DecodeRune(l.text[i+utf8.RuneLen(r):])
 				if unicode.In(after, joining...) || unicode.In(before, joining...) {
@@ -138,6 +148,93 @@ func invisible(s *subject, _ picked) (hits []hit) {
 		}
 	})
 	return hits
+}
+
+// namesExt are languages whose names may have letters beyond ASCII.
+var namesExt = words(".go .rs .java .kt .scala .cs .c .cc .cpp .h .hpp .m .swift .py .pyi .js .ts .mjs .cjs .jsx .tsx .rb .php .lua .ex .exs .hs .ml .zig .jl .dart .groovy .gradle .sh .bash .ps1 .sql .sol")
+
+// otherSpelling finds a name of code that is written with a letter and a mark apart,
+// as no keyboard does, or which the language reads as a plain name.
+func (s *subject) otherSpelling(text string) (word string, ok bool) {
+	if !namesExt.has(s.ext) || s.commentLine([]byte(text)) {
+		return "", false
+	}
+	inName := func(r rune) bool { return r == '_' || unicode.In(r, unicode.L, unicode.Nd, unicode.Mn, unicode.No) }
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if !inName(r) {
+			i += n
+			continue
+		}
+		start := i
+		for i < len(text) {
+			if r, n = utf8.DecodeRuneInString(text[i:]); !inName(r) {
+				break
+			}
+			i += n
+		}
+		w := text[start:i]
+		if ascii(w) || quoted([]byte(text), start) {
+			continue
+		}
+		if first, _ := utf8.DecodeRuneInString(w); unicode.In(first, unicode.Latin, unicode.Greek, unicode.Cyrillic) && norm.NFC.String(w) != w {
+			return w, true
+		}
+		if plain := norm.NFKC.String(w); (s.ext == ".py" || s.ext == ".pyi") && plain != w && ascii(plain) {
+			return w, true
+		}
+	}
+	return "", false
+}
+
+// wordSpaces are languages to which a space of typography is a letter, or no space.
+var wordSpaces = words(".sh .bash .zsh .ksh .fish .bats .mk .mak .make .rb .php .pl .pm .ps1 .psm1 .cmd .bat .tcl .nix .just .dockerfile makefile gnumakefile dockerfile containerfile justfile rakefile gemfile vagrantfile jenkinsfile procfile .envrc .profile .bashrc .zshrc")
+
+// pageExt are texts that are shown, with code in them.
+var pageExt = words(".html .htm .vue .svelte .jsx .tsx .erb .twig .hbs .ejs .css .scss .less .yml .yaml .properties .strings .arb .resx .toml .ini .cfg")
+
+// changesWord says whether a space of typography, or a hyphen that is drawn at the
+// end of a line only, makes a word of code another than it seems to be.
+func (s *subject) changesWord(text []byte, at int, r rune) bool {
+	if s.prose || s.data || s.test || s.commentLine(text) {
+		return false
+	}
+	if r != 0xad {
+		return (wordSpaces.has(s.ext) || wordSpaces.has(s.base) || s.ext == "" && s.f.New.Exec) && unicode.Is(unicode.Zs, r) && !quoted(text, at)
+	}
+	if pageExt.has(s.ext) || slices.ContainsFunc(s.segs, translations.has) {
+		return false
+	}
+	start, end := at, at
+	for start > 0 && text[start-1] != '"' && text[start-1] != '\'' && text[start-1] != '`' {
+		start--
+	}
+	for end < len(text) && text[end] != '"' && text[end] != '\'' && text[end] != '`' {
+		end++
+	}
+	// A sentence between quotes is a text; a word is compared with others.
+	return !quoted(text, at) || bytes.IndexByte(text[start:end], ' ') < 0
+}
+
+var translations = words("i18n l10n locale locales lang langs language languages translations messages intl strings nls")
+
+// quoted says whether a place of a line stands between quotes, as far as the line
+// shows.
+func quoted(text []byte, at int) bool {
+	var quote byte
+	for i := 0; i < at; i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'' || c == '`':
+			quote = c
+		}
+	}
+	return quote != 0
 }
 
 // joining are scripts whose texts need characters that join, part or break words.
@@ -189,6 +286,10 @@ func lookalikeLetters(s *subject, _ picked) (hits []hit) {
 		}
 		if strings.ContainsAny(text, "\u037e\u01c3\ua789\u2236") && !s.prose && !s.commentLine(l.text) {
 			hits = append(hits, hit{line: l.no, why: "a sign looks like punctuation of code but is not"})
+		}
+		if w, ok := s.otherSpelling(text); ok {
+			hits = append(hits, hit{line: l.no, why: fmt.Sprintf("the name %s can be spelled in two ways that look the same: one is not the other, or is taken for it", diffreview.SafeName(w))})
+			return
 		}
 		for _, r := range text {
 			if (r == 0x2044 || r == 0x2215 || r == 0x29f8 || r == 0xff0f) && (strings.Contains(text, "http") || strings.Contains(text, "://")) {

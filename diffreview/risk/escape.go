@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"fumehood/diffreview"
 )
@@ -200,6 +202,39 @@ func shebang(s *subject, _ picked) []hit {
 	}
 	return nil
 }
+
+// plainAddress finds addresses that had an s after http.
+func plainAddress(s *subject, with picked) (hits []hit) {
+	if s.came() || s.gone() || s.lock {
+		return nil
+	}
+	lines, whole := with.added()
+	if !whole {
+		hits = append(hits, s.tooMany())
+	}
+	if len(lines) == 0 {
+		return hits
+	}
+	before := map[string]bool{}
+	for _, l := range s.removed[:min(len(s.removed), maxLook)] {
+		for _, m := range webHost().FindAllSubmatch(clip(l.text), 8) {
+			if len(m[1]) > 0 {
+				before[string(bytes.ToLower(m[2]))] = true
+			}
+		}
+	}
+	for _, l := range lines {
+		for _, m := range webHost().FindAllSubmatch(clip(l.text), 8) {
+			if len(m[1]) == 0 && before[string(bytes.ToLower(m[2]))] {
+				hits = append(hits, hit{line: l.no})
+				break
+			}
+		}
+	}
+	return hits
+}
+
+var webHost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\bhttp(s?)://([\w.-]+)`) })
 
 // termsChanged tells another year from other terms. A new file of terms takes
 // nothing away.

@@ -129,6 +129,8 @@ func gitModules(s *subject, _ picked) (hits []hit) {
 		k, v := strings.ToLower(string(bytes.TrimSpace(key))), strings.Trim(string(bytes.TrimSpace(value)), `"`)
 		h := hit{line: l.no}
 		switch {
+		case strings.ContainsFunc(v, func(r rune) bool { return r < ' ' || r == 0x7f }) || (k == "path" || k == "url") && strings.Contains(v, `\`):
+			h.severity, h.why = danger, "git reads another value than the one that is shown: what is written there goes somewhere else"
 		case k == "update" && strings.HasPrefix(v, "!"):
 			h.severity, h.why = danger, "git runs this command at the next submodule update"
 		case strings.HasPrefix(v, "-"):

@@ -66,13 +66,13 @@ func lockHost(m [][]byte) string {
 }
 
 var lockHash = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(sha\d+[-:=][A-Za-z0-9+/=_-]{16,}|h1:[A-Za-z0-9+/=]{16,}|[0-9a-f]{32,128}|10c?0?/[0-9a-f]{32,})`)
+	return regexp.MustCompile(`(?i)\b(sha\d+[-:=][A-Za-z0-9+/=_-]{16,}|h1:[A-Za-z0-9+/=]{16,}|contentHash"\s*:\s*"[^"]*"|[0-9a-f]{32,128}|10c?0?/[0-9a-f]{32,})`)
 })
 
 // lockIntegrity finds entries of which nothing but a checksum changes, and
 // checksums that go away.
 func lockIntegrity(s *subject, _ picked) (hits []hit) {
-	if !s.lock && !strings.HasPrefix(s.base, "requirements") && s.base != "verification-metadata.xml" || s.gone() || s.came() || s.f.Binary {
+	if !s.lock && !s.pipList() && s.base != "verification-metadata.xml" || s.gone() || s.came() || s.f.Binary {
 		return nil
 	}
 	for i := range s.f.Hunks {
@@ -85,6 +85,9 @@ func lockIntegrity(s *subject, _ picked) (hits []hit) {
 			}
 		}
 	}
+	if no, ok := s.jsonLock(lockSums, lockVersions); ok && len(hits) == 0 {
+		hits = append(hits, hit{line: no})
+	}
 	gone, come := 0, 0
 	for _, l := range s.removed {
 		gone += len(lockHash().FindAll(clip(l.text), -1))
@@ -96,6 +99,15 @@ func lockIntegrity(s *subject, _ picked) (hits []hit) {
 		hits = append(hits, hit{line: s.added[0].no, why: "packages lose their checksums"})
 	}
 	return hits
+}
+
+// pipList says whether pip is given the file, by its name or its checksums.
+func (s *subject) pipList() bool {
+	if strings.HasPrefix(s.base, "requirements") {
+		return true
+	}
+	hash := func(l line) bool { return bytes.Contains(l.text, []byte("--hash=")) }
+	return (s.ext == ".txt" || s.ext == ".in" || s.ext == ".pip") && slices.ContainsFunc(s.removed, hash)
 }
 
 var lockName = sync.OnceValue(func() *regexp.Regexp {
@@ -147,6 +159,9 @@ func lockIdentities(s *subject, _ picked) (hits []hit) {
 				}
 			}
 		}
+	}
+	if no, ok := s.jsonLock(lockOwners, words("")); ok && len(hits) == 0 {
+		hits = append(hits, hit{line: no})
 	}
 	return hits
 }
@@ -208,12 +223,12 @@ func onlyHash(entry []diffreview.Line) (line int, ok bool) {
 }
 
 var verifies = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\b(sha\d+sum|shasum|md5sum|b2sum)\b.*\s(-c|--check)\b|\b(sha\d+sum|shasum)\b.*(==|!=|=)|\bgpgv?\b.*--verify|\bcosign\s+verify|\bminisign\s+-V|\bsignify\s.*-V|\bslsa-verifier\b|\bgh\s+attestation\s+verify|\bcodesign\s+(-v|--verify)|\bopenssl\s+dgst\s.*-verify|Get-FileHash|--require-hashes|--frozen-lockfile|--locked\b|\bnpm\s+ci\b|--immutable\b`)
+	return regexp.MustCompile(`\b(sha\d+sum|shasum|md5sum|b2sum)\b.*\s(-c|--check)\b|\b(sha\d+sum|shasum)\b.*(==|!=|=)|\bgpgv?\b.*--verify|\bcosign\s+verify|\bminisign\s+-V|\bsignify\s.*-V|\bslsa-verifier\b|\bgh\s+attestation\s+verify|\bcodesign\s+(-v|--verify)|\bopenssl\s+dgst\s.*-verify|Get-FileHash|--require-hashes|--frozen-lockfile|--locked\b|\bnpm\s+ci\b|--immutable\b|\bintegrity\s*[=:]\s*["'{]*sha\d+-|\b(sha256|sha512|checksum)\s*[:=]\s*["'](sha\d+[-:])?[A-Za-z0-9+/=]{32,}|\bADD\s+--checksum=|\b(gpgcheck|repo_gpgcheck)\s*=\s*1|\bsigned-by=`)
 })
 
 // mayVerify are words of which every line that verifies matches holds one.
 var mayVerify = sync.OnceValue(func() *wordSet {
-	return newWordSet([]string{"sum", "verif", "-V", "--", "npm ci", "FileHash"})
+	return newWordSet([]string{"sum", "verif", "-V", "--", "npm ci", "FileHash", "integrity", "sha256", "sha512", "gpgcheck", "signed-by"})
 })
 
 // verifyRemoved finds checks of what was fetched that go away.

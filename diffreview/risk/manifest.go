@@ -56,7 +56,13 @@ func (s *subject) jsonKeys(acts func(key string) bool, quiet *set) []hit {
 		switch {
 		case slices.Contains(dependencyKeys, k):
 			for name, from := range stringMap(v) {
-				if from != stringMap(before[k])[name] && oddSource(from) {
+				if from == stringMap(before[k])[name] {
+					continue
+				}
+				if anyVersion.has(from) {
+					hits = append(hits, hit{line: s.lineWith(`"` + name + `"`), severity: note, why: fmt.Sprintf("any version of the package %s will do", diffreview.SafeName(name))})
+				}
+				if oddSource(from) {
 					hits = append(hits, hit{line: s.lineWith(`"` + name + `"`), why: fmt.Sprintf("the package %s comes from %s, not from the registry", diffreview.SafeName(name), diffreview.SafeName(from))})
 				}
 			}
@@ -136,6 +142,8 @@ func stringMap(raw json.RawMessage) map[string]string {
 	}
 	return out
 }
+
+var anyVersion = words("* latest next x X >=0 >=0.0.0 dev-master dev-main")
 
 // oddSource says whether a dependency's version is a place instead.
 func oddSource(v string) bool {

@@ -217,6 +217,8 @@ func nameShell(s *subject, _ picked) []hit {
 			return []hit{{why: "the name begins with a dash: commands take it for an option"}}
 		case strings.ContainsAny(part, "`;|<>*\\\n\t") || strings.Contains(part, "$(") || strings.Contains(part, "${") || strings.Contains(part, "&&"):
 			return []hit{{}}
+		case streamOf(part):
+			return []hit{{why: "to Windows this is a stream hidden in another file, and to programs that copy between machines what stands before the colon is a machine"}}
 		case strings.Contains(part, "=") && strings.HasPrefix(part, "--"), part[0] == '~', strings.ContainsAny(part, "\"'&?") || strings.ContainsRune(part, ':'):
 			return []hit{{severity: note}}
 		case reservedName(part):
@@ -224,6 +226,12 @@ func nameShell(s *subject, _ picked) []hit {
 		}
 	}
 	return nil
+}
+
+// streamOf says whether a name is that of a file, a colon and something that hangs on it.
+func streamOf(part string) bool {
+	i := strings.IndexByte(part, ':')
+	return i > 0 && i < len(part)-1 && path.Ext(part[:i]) != "" && strings.Trim(path.Ext(part[:i])[1:], "0123456789") != ""
 }
 
 func reservedName(part string) bool {

@@ -50,14 +50,19 @@ func secrets(s *subject, with picked) (hits []hit) {
 			continue
 		}
 		m := namedSecret().FindSubmatch(t)
-		if m == nil || placeholder().Match(t) {
+		if m == nil {
 			continue
 		}
-		value := m[len(m)-2]
+		value, inAddress := m[len(m)-2], m[len(m)-1]
 		if len(value) == 0 {
-			value = m[len(m)-1]
+			value = inAddress
 		}
-		if len(m[len(m)-1]) > 0 && !s.prose || random(value) {
+		// That a host is one of an example says nothing of what is generated.
+		generated := random(value) || len(inAddress) > 0 && mixed(value)
+		if placeholder().Match(t) && !(generated && !placeholder().Match(exampleHost().ReplaceAll(t, nil))) {
+			continue
+		}
+		if len(inAddress) > 0 && !s.prose || random(value) {
 			h := hit{line: l.no}
 			if s.test || s.prose {
 				h.severity = note
@@ -66,6 +71,16 @@ func secrets(s *subject, with picked) (hits []hit) {
 		}
 	}
 	return hits
+}
+
+// exampleHost is a host name that is kept for examples.
+var exampleHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)([/@.-])([\w-]+\.)*(example(\.(com|org|net|test|invalid))?|[\w-]+\.(example|test|invalid))\b`)
+})
+
+// mixed says whether a value has digits and letters of both cases among each other.
+func mixed(v []byte) bool {
+	return bytes.ContainsAny(v, "0123456789") && bytes.ContainsAny(v, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") && bytes.ContainsAny(v, "abcdefghijklmnopqrstuvwxyz")
 }
 
 // random says whether a value looks generated: digits and letters of both cases

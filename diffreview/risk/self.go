@@ -34,6 +34,14 @@ var selfRules = []Rule{
 			"captainhook.json", "grumphp.y*ml", "grumphp.yml.dist", "commitlint.config.*", ".commitlintrc*", ".czrc", ".cz.*", "prek.toml", "hk.pkl", ".rusty-hook.toml", "hooks.gradle", ".githooks.*", "githooks.*", "git-hooks.nix", ".ghooks*", "git-hooks.*", ".git-hooks.*", ".config/lefthook.*", "nano-staged.*", ".nano-staged.*", ".nano-staged*", "lint-staged.*", ".lintstaged.*", ".husky.*", "husky.*", "hk.toml", "autohook*", "gitlint.*",
 			"cz.toml", "bumpversion.cfg", "bumpversion.toml", "cliff.toml", "release.toml", "semantic-release.toml", "tbump.toml", "lintstagedrc*", "pre-commit.y*ml",
 		},
+		Not: []string{"src/*.js", "src/*.ts", "src/*/*.js", "src/*/*.ts", "lib/*.js", "lib/*.ts", "test/*.js", "test/*.ts"}, // code of such a name, not settings
+	},
+	{
+		Name: "hook-command", Severity: danger,
+		Why:   "a hook manager runs this command at the next commit, checkout or push, once its hooks are installed",
+		Paths: []string{"lefthook.*", ".lefthook.*", "lefthook-local.*", ".lefthook-local.*", ".config/lefthook.*", ".lefthook/**", ".overcommit.yml", "captainhook.json", "hk.pkl", "hk.toml", ".config/hk.pkl", "prek.toml", ".rusty-hook.toml", ".rusty-hook.json", ".huskyrc*", "husky.config.*", "/husky.*", ".simple-git-hooks.*", "simple-git-hooks.*", ".githooks.*", "githooks.*", "git-hooks.*", ".git-hooks.*", "git-hooks.nix", "autohook*", ".ghooks*", ".git-hooks/**", "grumphp.y*ml"},
+		Not:   []string{"*.md", "src/*.js", "src/*.ts", "lib/*.js", "lib/*.ts", "test/*.js", "test/*.ts", "tests/*.js"},
+		Line:  `(?i)^[\s{\[,-]*["']?(run|entry|command|required_executable|script|action|check|fix|exec|cmd)["']?\s*[:=]\s*\S|["'](pre-(commit|push|rebase|merge-commit)|post-(checkout|merge|commit|rewrite)|commit-msg|prepare-commit-msg)["']?\s*[:=]\s*["'\x60]|\b(pre_?commit|pre_?push|commit_?msg|post_?(checkout|merge|commit))\s*[:=]\s*["']|^\s*["']?(remotes?|extends|git_url|scripts)["']?\s*:|\b(check|fix|run)\s*=\s*"`,
 	},
 	{Name: "pre-commit", Severity: warn, Why: "pre-commit fetches and runs other hooks at the next commit", Paths: []string{".pre-commit-config.y*ml"}, Gone: warn, GoneWhy: "what it checked at each commit is no longer checked", Comment: "#", Check: preCommit},
 	{Name: "git-config", Severity: danger, Why: "git reads settings from this file, and many of them are commands that it runs", Paths: []string{".gitconfig", ".gitconfig.*", ".config/git/**", ".gitconfig.d/**", ".gitconfig-*", "gitconfig", "gitconfig.*", "etc/gitconfig", ".lfsconfig", "jj/config.toml", ".jjconfig"}},
@@ -46,6 +54,7 @@ var selfRules = []Rule{
 	{Name: "git-attributes", Severity: danger, Why: "git runs the filter, diff or merge driver that this names whenever it reads or writes matching files", Paths: []string{".gitattributes"}, Check: gitAttributes},
 	{Name: "git-modules", Severity: warn, Why: "the next submodule update fetches other code, from where this file says", Paths: []string{".gitmodules"}, Gone: note, Check: gitModules},
 	{Name: "git-ignore-hides", Severity: warn, Why: "the ignore rules of this same change hide it from git status", Check: ignoreHides, Whole: true},
+	{Name: "git-authors", Severity: note, Why: "git log and git blame show other names than those that wrote", Paths: []string{".mailmap"}},
 	{Name: "git-blame-hides", Severity: warn, Why: "git blame leaves out the commits that this lists", Paths: []string{".git-blame-ignore-revs"}},
 
 	// shells, environment, tools that read a file in the folder or home
@@ -84,6 +93,12 @@ var selfRules = []Rule{
 		Why:   "the environment manager runs tasks, sets PATH or fetches tools from this when you enter or build",
 		Paths: []string{"mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", ".mise/**", "mise/config.toml", ".config/mise/**", ".config/mise.toml", ".rtx.toml", ".tool-versions", ".asdfrc", "devbox.json", "devenv.nix", "devenv.yaml", "devshell.toml", ".devshell/**", "nix.conf", "rtx.toml", "devbox.d/**", ".aqua.*", ".rbenv-vars", "flake.nix", "shell.nix", "default.nix", "*.nix", "guix.scm", "manifest.scm", ".envwrap", ".lando.yml", ".ddev/**", "procfile", "procfile.*", ".foreman", "pixi.toml", "hermit.hcl", "bin/hermit", "bin/activate-hermit", ".prototools", "proto.toml", ".moon/**", "aqua.y*ml", ".aqua/**", "flox/**", ".flox/**", "environment.y*ml", ".condarc", ".volta", "package-manager.json", "vfox.toml", ".vfox.toml", ".exrc.mise", "doppler.y*ml", "secretspec.toml", "mprocs.*", "bacon.toml", "watchman.json", "air.conf", "modd.conf", "channels.scm"},
 	},
+	{
+		Name: "environment-hook", Severity: danger,
+		Why:   "the environment manager runs this in your shell whenever you enter the folder",
+		Paths: []string{"mise.toml", ".mise.toml", "mise.*.toml", ".mise.*.toml", ".mise/config*.toml", "mise/config*.toml", ".config/mise.toml", ".config/mise/**", ".mise/conf.d/**", ".rtx.toml", "rtx.toml", ".rtx.*.toml"},
+		Line:  `^\s*\[+\s*(hooks|watch_files)\b|^\s*["']?hooks["']?\s*[.=]|^\s*(enter|leave|cd|preinstall|postinstall)\s*=|\b_\.["']?source\b|\b_\s*=\s*\{.*\bsource\b|^\s*["']?source["']?\s*=|\bexec\s*\(`,
+	},
 	{Name: "ssh-home", Severity: danger, Why: "ssh runs commands from its configuration, and a key listed here opens the account", Paths: []string{".ssh/**", "authorized_keys", "authorized_keys2", "ssh_config", "sshd_config", "sshd_config.d/**", "ssh_config.d/**", "ssh/config", ".shosts", ".rhosts", "hosts.equiv"}, Not: []string{".ssh/known_hosts*"}},
 
 	// editors
@@ -101,7 +116,7 @@ var selfRules = []Rule{
 	{
 		Name: "editor-project", Severity: warn,
 		Why:   "the editor reads this project file, which can name servers, interpreters and tools to start",
-		Paths: []string{".idea/**", "tasks.vs.json", "launch.vs.json", "*.sublime-workspace", "*.iml", "*.ipr", "*.iws", ".zed/**", ".helix/**", ".fleet/**", ".nova/**", ".luarc.json", ".luarc.jsonc", ".luarc.lua", ".clangd", "compile_commands.json", "compile_flags.txt", ".ccls", ".cquery", "*.sublime-project", "*.sublime-build", "*.sublime-settings", ".sublime/**", "coc-settings.json", ".vim-lsp*", ".neoconf.json", ".nvim-dap*", ".lapce/**", ".settings/**", ".project", ".classpath", ".factorypath", ".externaltoolbuilders/**", "nbproject/**", "*.kdev4", ".kdev4/**", "*.pro.user", ".atom/**", ".brackets.json", "pyrightconfig.json.local", ".lsp/**", ".clj-kondo/**", ".metals/**", ".bloop/**", ".bsp/**", ".swiftpm/**", "*.xcscheme", "*.xcworkspace/**", ".textadept/**", ".lite_project.lua", ".vscodium/**", ".replit", "replit.nix", ".gitpod.y*ml", ".gitpod.dockerfile", ".idx/**", ".codesandbox/**", ".stackblitzrc", "sandbox.config.json", ".glitch*", "*.geany", ".geanyprj", "*.workspace", ".micro/**", ".lem/**", "*.code-snippets", "jupytext.toml", "cmakelists.txt.user", "cmakelists.user", "*.vcxproj.user"},
+		Paths: []string{".idea/**", "tasks.vs.json", "launch.vs.json", "*.sublime-workspace", "*.iml", "*.ipr", "*.iws", ".zed/**", ".helix/**", ".fleet/**", ".nova/**", ".luarc.json", ".luarc.jsonc", ".luarc.lua", ".clangd", "compile_commands.json", "compile_flags.txt", ".ccls", ".cquery", "*.sublime-project", "*.sublime-build", "*.sublime-settings", ".sublime/**", "coc-settings.json", ".vim-lsp*", ".neoconf.json", ".nvim-dap*", ".lapce/**", ".settings/**", ".project", ".classpath", ".factorypath", ".externaltoolbuilders/**", "nbproject/**", "*.kdev4", ".kdev4/**", "*.pro.user", ".atom/**", ".brackets.json", "pyrightconfig.json.local", ".lsp/**", ".clj-kondo/**", ".metals/**", ".bloop/**", ".bsp/**", ".swiftpm/**", "*.xcscheme", "*.xcworkspace/**", ".textadept/**", ".lite_project.lua", ".vscodium/**", ".replit", "replit.nix", ".gitpod.y*ml", ".gitpod.dockerfile", ".idx/**", ".codesandbox/**", ".stackblitzrc", "sandbox.config.json", ".glitch*", "*.geany", ".geanyprj", "*.workspace", ".micro/**", ".lem/**", "*.code-snippets", "jupytext.toml", "cmakelists.txt.user", "cmakelists.user", "*.vcxproj.user", "devfile.y*ml", ".devfile.y*ml", "che-theia-plugins.y*ml", "coder.y*ml", "project.godot", "*.uproject"},
 		Not:   []string{".idea/.gitignore", ".idea/codestyles/**", ".idea/inspectionprofiles/**", ".idea/dictionaries/**"},
 	},
 	{
@@ -117,7 +132,13 @@ var selfRules = []Rule{
 			".idea/codestyles/**", ".idea/inspectionprofiles/**", ".idea/dictionaries/**",
 		},
 	},
-	{Name: "modeline", Severity: note, Why: "an editor that honours modelines sets options from this line", Line: `(?i)\b(vim?|ex):\s*(set?\s.*)?(foldexpr|formatexpr|indentexpr|includeexpr|statusline|makeprg|shell|path|tags)=|-\*-.*\b(eval|mode-command)\s*:`, Has: []string{"vim:", "vi:", "ex:", "-*-"}},
+	{Name: "modeline", Severity: note, Why: "an editor that honours modelines sets options from this line", Line: `(?i)\b(vim?|ex):\s*(set?\s.*)?(foldexpr|foldtext|formatexpr|indentexpr|includeexpr|diffexpr|printexpr|balloonexpr|statusline|rulerformat|titlestring|tabline|makeprg|grepprg|equalprg|keywordprg|formatprg|shell|path|tags|runtimepath|rtp|packpath|viminfofile)=|-\*-.*\b(eval|mode-command)\s*:`, Has: []string{"vim:", "vi:", "ex:", "-*-"}},
+	{
+		Name: "modeline-code", Severity: warn,
+		Why:  "an editor that honours modelines evaluates this when the file is opened",
+		Line: `(?i)\b(vim?|ex):.*\b(system|systemlist|execute|luaeval|pyx?3?eval|perleval|rubyeval|mzeval|eval|call|writefile|delete|feedkeys|job_start|term_start|ch_open\w*|libcall\w*|source|assert_fails)\(|\bvim?:\s*set?\s.*\bmodelineexpr\b|(^|[^\w.])eval:\s*['` + "`" + `]?\(\s*([a-z]+-[\w-]+|progn|setq|let\*?|when|unless|load|require|lambda|call-process|eval)[\s)]|^\W*(-\*-.*)?\b(safe-local-variable-values|enable-local-(eval|variables)|local-enable-local-variables|compilation-\w+-function|before-save-hook|after-save-hook|find-file-hook|write-contents-functions|tramp-[\w-]+)\s*:\s*\S`,
+		Has:  []string{"vim:", "vi:", "ex:", "eval:", "safe-local", "local-eval", "local-variables", "-hook", "-functions"},
+	},
 	{Name: "devcontainer", Severity: danger, Why: "opening the folder in a container runs commands of this file on the host and can mount its folders", Paths: []string{".devcontainer/**", ".devcontainer.json", "devcontainer.json", "devcontainer-feature.json"}, Gone: note},
 
 	// the system
@@ -149,6 +170,6 @@ var selfRules = []Rule{
 	{
 		Name: "rights-given-away", Severity: warn, Code: true,
 		Why:  "running this gives a program or an account rights that it keeps afterwards",
-		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID)|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|[/>]\s*authorized_keys|\b(docker|podman|nerdctl)\s+(run|create|exec)\b.*(--privileged|(docker|containerd|podman)\.sock|(-v|--volume)[= ]/:|--(pid|net|network|ipc|userns|uts)[= ]host|--cap-add|unconfined)`,
+		Line: `\bchmod\b[^|;&]*(\b[ugo]*a?\+[rwx]*s|\b[0-7]?[2467][0-7]{3}\b|\b0?777\b)|\bsetcap\b\s+\S*cap_|NOPASSWD|\b(usermod|gpasswd|adduser|addgroup)\b[^|;&]*\b(docker|sudo|wheel|root|admin|lxd|libvirt|disk|kvm)\b|\bvisudo\b|\b(useradd|adduser|usermod|pw\s+useradd)\b[^|;&]*(-u[ =]?0\b|--uid[ =]0\b|-\w*[gG]\s*(root|wheel|sudo|docker|0)\b)|>>?\s*["']?(/\w+)*/etc/(passwd|shadow|group|gshadow|doas\.conf|pam\.d/\S+|ssh/sshd_config\S*|hosts\.(allow|equiv)|subuid|subgid|ld\.so\.\S+)\b|\btee\s+(-a\s+)?["']?/etc/(passwd|shadow|group|doas\.conf|pam\.d/|ssh/|subuid|subgid|ld\.so|sudoers)|\bsed\s+-\w*i\S*\s.*/etc/(passwd|shadow|group|sudoers|pam\.d/|ssh/sshd_config)|\bpasswd\s+(-d|--delete|--stdin|-u)\b|\|\s*(sudo\s+)?chpasswd\b|\busermod\s+[^|;&]*(-p|--password)\b|\bPermit(RootLogin|EmptyPasswords)\s+(yes|without-password)\b|\bnet1?(\.exe)?\s+(localgroup|group|user)\s[^|;&]*/add\b|\bAdd-LocalGroupMember\b|\bNew-LocalUser\b|\bdscl\s[^|;&]*(-append|-create)\s+/(Groups/(admin|wheel)|Users/\S+\s+UniqueID\s+0)|\bdseditgroup\s[^|;&]*\b(admin|wheel)\b|\bDefaultRootAccount\b|\bxhost\s*\+|\bsetfacl\b[^|;&]*-m\s*[ug]?:?\S*:rwx\s+/|\bchown\b\s+(-\w+\s+)?root\b|/etc/sudoers|ld\.so\.preload|\bos\.(chmod|setuid|setgid)\([^)]*(0o?[2467]7{3}|S_IS[UG]ID)|\bsetenforce\s+0|apparmor_parser\s+-R|sysctl\s+-w|echo\s.*>\s*/proc/sys/|\binsmod\b|\bmodprobe\b|iptables\s+-F|ufw\s+disable|spctl\s+--master-disable|csrutil\s+disable|Set-ExecutionPolicy\s+(Unrestricted|Bypass)|xattr\s+-\w*d\w*\s+com\.apple\.quarantine|[/>]\s*authorized_keys|\b(docker|podman|nerdctl)\s+(run|create|exec)\b.*(--privileged|(docker|containerd|podman)\.sock|(-v|--volume)[= ]/:|--(pid|net|network|ipc|userns|uts)[= ]host|--cap-add|unconfined)`,
 	},
 }

@@ -14,7 +14,7 @@ const (
 	testDecl = `^\s*(func\s+(\([^)]*\)\s*)?(Test|Benchmark|Fuzz|Example)\w*\s*\(|(async\s+)?def\s+test\w*|class\s+\w*Tests?\w*\s*[(:]|(it|test|specify|scenario|describe|context|suite|Scenario|Deno\.test|test\.describe)(\.each\S*)?\s*[("'` + "`" + `]|#\[(\w+::)*test\b|@(Test|ParameterizedTest|RepeatedTest|Property)\b|\[(Fact|Theory|Test|TestMethod|TestCase)|TEST(_F|_P|_CASE)?\s*\(|BOOST_AUTO_TEST_CASE|public\s+function\s+test\w+|(public\s+)?void\s+test\w+|test\s+"|test\s+'|@test\s+"|func\s+test\w+\s*\(|SCENARIO\(|let%test|prop_\w+\s*::|fn\s+test_\w+)`
 
 	// looseLine is a check that nearly anything passes.
-	looseLine = `\.(toBeDefined|toBeTruthy|toBeFalsy|toBeInstanceOf|toHaveBeenCalled|toThrow|toBeNull|toMatchSnapshot|toMatchInlineSnapshot)\(\s*\)|\.not\.(toBeNull|toBeUndefined|toThrow)\(\s*\)|expect\.(anything|any)\(|\.to\.(exist|be\.(ok|an?\(|truthy))|\b[aA]ssert(\.|_)?(Is)?(NotNone|NotNull|NotNil|NotEmpty|IsInstance|_not_none|_is_not_none)\b|assert\s+\w[\w.]*(\([^()]*\))?\s*(is\s+not\s+None|!=\s*None)?\s*(,.*)?$|raises\(\s*(Exception|BaseException)\s*\)|assertRaises\(\s*(Exception|BaseException)\b|assertThrows\(\s*(Throwable|Exception)\.class|should_?raise\(?\s*$|raise_error\s*$|not_to\s+raise_error|should_panic\s*\]?$|\bXCTAssertNotNil\(|\bisNotNull\b|\bexpect\(\s*\w[\w.]*\s*\)\s*;?\s*$|\.not\.(toBe|toEqual)\(|\bassert\s+\w[\w.]*(\([^()]*\))?\s*(!=|not in|in \()|\bassert\s*\(.*,\s*[fr]?["'].*["']\s*\)\s*$|\bbe_(truthy|present|a_kind_of)\b|\b(require|assert)\.(NotNil|NotEmpty|Error|IsType|NotPanics)\(|\bassert!\(\s*\w[\w.]*\.(is_ok|is_some|is_err)\(\)\s*\)`
+	looseLine = `\.(toBeDefined|toBeTruthy|toBeFalsy|toBeInstanceOf|toHaveBeenCalled|toThrow|toBeNull|toMatchSnapshot|toMatchInlineSnapshot)\(\s*\)|\.not\.(toBeNull|toBeUndefined|toThrow)\(\s*\)|expect\.(anything|any)\(|\.to\.(exist|be\.(ok|an?\(|truthy))|\b[aA]ssert(\.|_)?(Is)?(NotNone|NotNull|NotNil|NotEmpty|IsInstance|_not_none|_is_not_none)\b|assert\s+\w[\w.]*(\([^()]*\))?\s*(is\s+not\s+None|!=\s*None)?\s*(,.*)?$|raises\(\s*(Exception|BaseException)\s*\)|assertRaises\(\s*(Exception|BaseException)\b|assertThrows\(\s*(Throwable|Exception)\.class|should_?raise\(?\s*$|raise_error\s*$|not_to\s+raise_error|should_panic\s*\]?$|\bXCTAssertNotNil\(|\bisNotNull\b|\bexpect\(\s*\w[\w.]*\s*\)\s*;?\s*$|\.not\.(toBe|toEqual)\(|\bassert\s+\w[\w.]*(\([^()]*\))?\s*(!=|not in|in \()|\bassert\s*\(.*,\s*[fr]?["'].*["']\s*\)\s*$|\bbe_(truthy|present|a_kind_of)\b|\b(require|assert)\.(NotNil|NotEmpty|Error|IsType|NotPanics)\(|\bassert!\(.*\.(is_ok|is_some|is_err)\(\)\s*\)|\bassert(\.ok|\.isOk|\.isTrue|\.True|True|_true|_)?!?\(\s*(t,\s*)?!?\w[\w.]*(\([^()]*\))?\s*\)\s*;?\s*$|\bexpect\(.*\)\.(to\.be\.true|to\.exist|toBeGreaterThan\(\s*-?[01]?\s*\)|not\.toBeNaN\(\))|\$this->assert(NotNull|NotEmpty|IsArray|IsString|IsInt|InstanceOf)\(`
 
 	assertLine = `(?i)\bassert\w*|\bexpect\w*\s*[({!]|\bt\.(error|fatal|fail)\w*\(|\brequire\.\w+\(\s*t\b|\bshould(\.|\b)|\b(?-i:CHECK|EXPECT|ASSERT|REQUIRE)(_\w+)?\s*\(|\bverify\(|\bXCTAssert|\bmust_?(be|have|not|equal|eq|fail|succeed|contain|match|panic|raise|throw|include|respond|error)\w*\(|->assert|\bpanics?\b.*\(|\bis\.(equal|true|noerr)\(|\bqt\.assert|cmp\.diff\(|raises\(|toThrow|\bok\(|\bis_deeply\(|\bcmp_ok\(`
 )
@@ -230,9 +230,43 @@ func testsSkipped(s *subject, with picked) (hits []hit) {
 		if len(skips) > 0 {
 			hits = append(hits, s.skipsOf(&s.f.Hunks[i], skips)...)
 		}
+		hits = append(hits, endsAtOnce(&s.f.Hunks[i])...)
 	}
 	return hits
 }
+
+// endsAtOnce finds lines that end a test before it does anything, in a test that
+// was there.
+func endsAtOnce(h *diffreview.Hunk) (hits []hit) {
+	started := false // the lines since the test began do nothing yet
+	for _, l := range h.Lines {
+		t := bytes.TrimSpace(clip(l.Text))
+		switch {
+		case l.Op == '-':
+		case l.Op == '+' && started && leaves().Match(t):
+			hits = append(hits, hit{line: l.New, why: "the test ends here, before it checks anything"})
+		case newTest().Match(clip(l.Text)) || opensTest().Match(t):
+			started = l.Op == ' '
+		case len(t) > 0 && !preludes().Match(t):
+			started = false
+		}
+	}
+	return hits
+}
+
+var (
+	leaves = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(return(\s+(nil|None|null|true|undefined|Ok\(\(\)\)|Promise\.resolve\(\)))?|next|done\(\)|(os\.Exit|process\.exit|sys\.exit|std::process::exit|System\.exit|exit|_exit|t\.end)\(\s*0?\s*\)|exit(\s+0)?|runtime\.Goexit\(\)|if\s*\(?(true|True|1)\b\)?\s*[:{]?\s*(return\s*;?\s*}?)?)\s*;?$`)
+	})
+	// opensTest is what a test consists of, where its declaration stands above or
+	// is no line of its own.
+	opensTest = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^((pub\s+)?(async\s+)?fn\s+\w+\(\)|((public|private|internal|static|final|override|suspend)\s+)*(void|Task|async\s+Task|fun)\s+[\w` + "`" + ` ]+\(|\w\.Run\()`)
+	})
+	preludes = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([{(]|//.*|#.*|/\*.*|\*.*|"""[^"]*("""|$)|@\w.*|t\.(Parallel|Helper)\(\)|use \w.*;|"use strict";?)$`)
+	})
+)
 
 // skipsOf goes down a hunk once. Which test a line belongs to is the one that
 // began last, as far as the hunk shows; what stands right above one, such as a
