@@ -178,7 +178,7 @@ func (c *Client) Decide(_ context.Context, id string, choices []Choice) error {
 }
 
 // Comment records a comment, or takes one back: see Host.Comment.
-func (c *Client) Comment(_ context.Context, id string, what diffreview.Comment) (string, error) {
+func (c *Client) Comment(_ context.Context, id string, what diffreview.Comment) (diffreview.Comment, error) {
 	return c.Host.Comment(c.Root.Dir(id), what)
 }
 

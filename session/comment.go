@@ -37,8 +37,7 @@ func (h *Host) CommentAt(ctx context.Context, d store.Dir, place, body string) (
 			}
 		}
 	}
-	c.ID, err = h.Comment(d, c)
-	return c, err
+	return h.Comment(d, c)
 }
 
 // placeIn finds the changed file that a place names. A name that ends in a colon

@@ -150,12 +150,12 @@ func (c Choice) word() string {
 }
 
 // Comment records a comment, or replaces the body of the one with its ID; an
-// empty body takes it back. It gives the ID.
-func (h *Host) Comment(d store.Dir, c diffreview.Comment) (string, error) {
+// empty body takes it back. It gives the comment as it is recorded.
+func (h *Host) Comment(d store.Dir, c diffreview.Comment) (diffreview.Comment, error) {
 	if c.ID == "" {
 		id := make([]byte, 8)
 		if _, err := rand.Read(id); err != nil {
-			return "", err
+			return c, err
 		}
 		c.ID = hex.EncodeToString(id)
 	}
@@ -169,7 +169,7 @@ func (h *Host) Comment(d store.Dir, c diffreview.Comment) (string, error) {
 		case at >= 0:
 			old := dec.Comments[at]
 			old.Body, old.By, old.TTY, old.At, old.Sent = c.Body, c.By, c.TTY, c.At, time.Time{}
-			dec.Comments[at] = old
+			dec.Comments[at], c = old, old
 		case gone:
 			return errors.New("a comment that says nothing is not kept")
 		default:
@@ -178,11 +178,11 @@ func (h *Host) Comment(d store.Dir, c diffreview.Comment) (string, error) {
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return c, err
 	}
 	what := "commented"
 	if gone {
 		what = "comment taken back"
 	}
-	return c.ID, d.AppendEvent(time.Now(), "commented", what, map[string]any{"by": h.User, "tty": h.TTY, "comment": c})
+	return c, d.AppendEvent(time.Now(), "commented", what, map[string]any{"by": h.User, "tty": h.TTY, "comment": c})
 }

@@ -28,11 +28,14 @@ func sendDir(t *testing.T) (*Host, store.Dir) {
 
 func comment(t *testing.T, h *Host, d store.Dir, c diffreview.Comment) string {
 	t.Helper()
-	id, err := h.Comment(d, c)
+	kept, err := h.Comment(d, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return id
+	if kept.By != h.User || kept.Body != c.Body {
+		t.Errorf("got %+v, want the comment as it is recorded, with who made it", kept)
+	}
+	return kept.ID
 }
 
 func TestAMessageIsPlainText(t *testing.T) {

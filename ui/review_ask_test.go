@@ -21,7 +21,7 @@ func commented(t *testing.T) (*uitest.Driver, *uitest.Backend) {
 	t.Helper()
 	d, b := inReview(t, "src/store/open.go")
 	b.With(func(b *uitest.Backend) {
-		b.Comments = []diffreview.Comment{{ID: "0000000000000001", Path: "src/store/open.go", Line: 42, Body: "why 0600?"}}
+		b.Comments = []diffreview.Comment{{ID: "0000000000000001", By: "ada", Path: "src/store/open.go", Line: 42, Body: "why 0600?"}}
 	})
 	d.Press("R")
 	d.Advance(kit.Grace)
@@ -45,7 +45,7 @@ func TestSendingShowsTheMessageAndItsDefaultIsNo(t *testing.T) {
 	d.Advance(kit.Grace)
 	d.Press("y")
 	same(t, calls(b, "SendComments"), "SendComments a1")
-	d.See("1 comment: typed into its terminal", "# you, sent")
+	d.See("1 comment: typed into its terminal", "# ada, sent")
 }
 
 func TestKeysTypedAheadSendNothing(t *testing.T) {

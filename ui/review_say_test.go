@@ -33,10 +33,10 @@ func TestACommentIsOnTheLineUnderTheCursor(t *testing.T) {
 	d.See("enter keep it")
 	d.Press("enter")
 	same(t, calls(b, "Comment"), `Comment a1 src/store/open.go:42 "why 0600? q1R"`)
-	d.See("# you, not sent: why 0600? q1R")
+	d.See("# ada, not sent: why 0600? q1R")
 	lines := strings.Split(d.Screen(), "\n")
 	for i, l := range lines {
-		if strings.Contains(l, "# you, not sent") && !strings.Contains(lines[i-1], "OpenFile") {
+		if strings.Contains(l, "# ada, not sent") && !strings.Contains(lines[i-1], "OpenFile") {
 			t.Errorf("got the comment below %q, want it below its line", lines[i-1])
 		}
 	}
@@ -48,7 +48,7 @@ func TestACommentOnARemovedLineIsOnTheOldFile(t *testing.T) {
 	d.See("comment on src/store/open.go:42 as it was")
 	write(d, "keep this")
 	d.Press("enter")
-	d.See("# you, not sent: keep this")
+	d.See("# ada, not sent: keep this")
 }
 
 func TestACommentIsEditedAndTakenBack(t *testing.T) {
@@ -56,11 +56,11 @@ func TestACommentIsEditedAndTakenBack(t *testing.T) {
 	d.Press("j", "j", "j", "c")
 	write(d, "one")
 	d.Press("enter", "j", "c", "!", "enter")
-	d.See("# you, not sent: one!")
+	d.See("# ada, not sent: one!")
 	d.Press("c", "ctrl+u")
 	d.See("enter take it back")
 	d.Press("enter")
-	d.NotSee("# you")
+	d.NotSee("# ada")
 	if got := calls(b, "Comment"); len(got) != 3 {
 		t.Fatalf("got %q, want three", got)
 	}
@@ -99,7 +99,7 @@ func TestACommentThatIsNotKeptIsOfferedAgain(t *testing.T) {
 	d.See("the comment was not kept: decisions.json: no space left", "> hello")
 	b.With(func(b *uitest.Backend) { b.Fail = nil })
 	d.Press("enter")
-	d.See("# you, not sent: hello")
+	d.See("# ada, not sent: hello")
 }
 
 func TestAPasteIsTextOfSeveralLinesAndNothingElse(t *testing.T) {
@@ -112,7 +112,7 @@ func TestAPasteIsTextOfSeveralLinesAndNothingElse(t *testing.T) {
 	if len(got) != 1 || !strings.Contains(got[0], `first\nsecond`) || strings.Contains(got[0], `\x1b`) {
 		t.Fatalf("got %q, want two lines without control characters", got)
 	}
-	d.See("# you, not sent: first", "  second")
+	d.See("# ada, not sent: first", "  second")
 }
 
 func TestACommentInTheListIsOnTheFileOrOnAllOfIt(t *testing.T) {
@@ -264,7 +264,7 @@ func TestAnEditShowsInALaterReview(t *testing.T) {
 			}
 			base := baseOf(set, "src/store/open.go")
 			b.Texts = map[diffreview.Blob][]byte{"mine": []byte("func mine() {\n"), "base": append(base, "more\nand more\nand more\n"...)}
-			b.Comments = []diffreview.Comment{{ID: "0000000000000001", Path: "src/store/open.go", Line: 90, Body: "on a line"}}
+			b.Comments = []diffreview.Comment{{ID: "0000000000000001", Path: "src/store/open.go", Line: 90, Body: "on a line", By: "ada"}}
 		})
 		d.Press("}", "}")
 		if w < 100 {
@@ -273,7 +273,7 @@ func TestAnEditShowsInALaterReview(t *testing.T) {
 		for range 40 {
 			d.Press("j")
 		}
-		d.See("func mine() {", "approved with your text", "# you, not sent: on a line")
+		d.See("func mine() {", "approved with your text", "# ada, not sent: on a line")
 		d.NotSee("defer s.mu.Unlock")
 		d.Press("s", "J", "K", "v", "u")
 		d.Fits()
@@ -333,7 +333,7 @@ func TestACommentOnALongLineStandsOnce(t *testing.T) {
 		if got := calls(b, "Comment"); len(got) != 1 || !strings.Contains(got[0], "docs/x.md:1 ") {
 			t.Fatalf("got %q, want it on the line", got)
 		}
-		if n := strings.Count(d.Screen(), "# you, not sent: too long"); n != 1 {
+		if n := strings.Count(d.Screen(), "# ada, not sent: too long"); n != 1 {
 			t.Fatalf("got the comment %d times, want once:\n%s", n, d.Screen())
 		}
 	}

@@ -85,17 +85,17 @@ func (r *Remote) Decide(_ context.Context, _ string, choices []session.Choice) e
 const maxEdit = 1 << 20
 
 // Comment records a comment, or replaces the body of the one with its ID; an
-// empty body takes it back. It gives the ID.
-func (r *Remote) Comment(_ context.Context, _ string, c diffreview.Comment) (string, error) {
+// empty body takes it back. It gives the comment as it is recorded.
+func (r *Remote) Comment(_ context.Context, _ string, c diffreview.Comment) (diffreview.Comment, error) {
 	if c.ID == "" {
 		id := make([]byte, 8)
 		if _, err := rand.Read(id); err != nil {
-			return "", err
+			return c, err
 		}
 		c.ID = hex.EncodeToString(id)
 	}
 	c.By, c.TTY, c.At, c.Sent = r.by, r.tty, time.Now().UTC(), time.Time{}
-	return c.ID, r.change(func(dec *diffreview.Decisions, _ map[diffreview.Blob][]byte) error {
+	err := r.change(func(dec *diffreview.Decisions, _ map[diffreview.Blob][]byte) error {
 		old, there := commentsByID(dec)[c.ID]
 		switch {
 		case strings.TrimSpace(c.Body) != "":
@@ -117,6 +117,7 @@ func (r *Remote) Comment(_ context.Context, _ string, c diffreview.Comment) (str
 		}
 		return nil
 	})
+	return c, err
 }
 
 // change changes the decisions and writes the file; when that can't be done they

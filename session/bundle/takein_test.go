@@ -39,8 +39,11 @@ func TestDecisionsComeHome(t *testing.T) {
 		{Unit: a[1], Path: "a", Verdict: diffreview.Rejected},
 		{Unit: unitsOf(t, set, "c")[0], Path: "c", Lines: "ar"},
 	}))
-	_, err := r.Comment(ctx, "", diffreview.Comment{Path: "a", Line: 1, Body: "why?"})
+	c, err := r.Comment(ctx, "", diffreview.Comment{Path: "a", Line: 1, Body: "why?"})
 	k.must(err)
+	if c.By != "bea" || c.ID == "" || c.Body != "why?" {
+		t.Errorf("got %+v, want the comment as it is recorded, with who made it", c)
+	}
 	dry := k.bring(file, ImportOptions{DryRun: true})
 	if dec, err := session.LoadDecisions(k.d); err != nil || len(dec.Units)+len(dec.Comments) != 0 || len(dry.Taken) != 3 {
 		t.Fatalf("got %+v recorded and %+v told by a dry run, want nothing and three", dec, dry)
@@ -176,7 +179,7 @@ func TestWhatWasTakenBackThere(t *testing.T) {
 	k.must(err)
 	unit := k.review().Set.Files[0].UnitIDs()[0]
 	k.must(k.h.Decide(k.d, []session.Choice{{Unit: unit, Path: "a", Verdict: diffreview.Approved}}))
-	id, err := k.h.Comment(k.d, diffreview.Comment{Path: "a", Body: "hm"})
+	kept, err := k.h.Comment(k.d, diffreview.Comment{Path: "a", Body: "hm"})
 	k.must(err)
 	file := k.TempDir() + "/s.fumehood"
 	e, err := Gather(ctx, k.h, k.d, Options{})
@@ -187,7 +190,7 @@ func TestWhatWasTakenBackThere(t *testing.T) {
 		t.Fatalf("got %q elsewhere, want what was decided here", set.Files[0].Decision())
 	}
 	k.must(r.Decide(ctx, "", []session.Choice{{Unit: unit, Path: "a"}}))
-	_, err = r.Comment(ctx, "", diffreview.Comment{ID: id})
+	_, err = r.Comment(ctx, "", diffreview.Comment{ID: kept.ID})
 	k.must(err)
 	// It is taken up where it was left.
 	if _, set := k.remote(file); set.Files[0].Decision() != diffreview.Undecided {

@@ -26,8 +26,9 @@ type Backend interface {
 	ChangeSet(ctx context.Context, id string, fresh bool) (*diffreview.ChangeSet, []diffreview.Comment, error)
 	// Decide records decisions, all or none.
 	Decide(ctx context.Context, id string, choices []session.Choice) error
-	// Comment records a comment, or one without text takes it back; it gives the ID.
-	Comment(ctx context.Context, id string, c diffreview.Comment) (string, error)
+	// Comment records a comment, or one without text takes it back; it gives
+	// the comment as it is recorded, with who made it.
+	Comment(ctx context.Context, id string, c diffreview.Comment) (diffreview.Comment, error)
 	// Text gives content out of the session's store.
 	Text(ctx context.Context, id string, b diffreview.Blob) ([]byte, error)
 	// PreviewSend gives the message that the comments which were not sent make, nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -123,14 +122,13 @@ func subject(c diffreview.Comment) string {
 func (m *Model) keepComment(c diffreview.Comment) tea.Cmd {
 	b, id := m.backend, m.id
 	return m.ask("keeping the comment…", func(ctx context.Context) func() tea.Cmd {
-		name, err := b.Comment(ctx, id, c)
+		kept, err := b.Comment(ctx, id, c)
 		return func() tea.Cmd {
 			if err != nil {
 				m.ctx.Fail(fmt.Errorf("the comment was not kept: %w", err))
 				return m.write(c)
 			}
-			c.ID, c.Sent = name, time.Time{}
-			m.putComment(c)
+			m.putComment(kept)
 			return nil
 		}
 	})

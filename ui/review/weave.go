@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -267,10 +268,7 @@ func (m *Model) addComment(rows []row, fr *fileRows, above row, s spot) []row {
 
 // commentText is what is shown of a comment.
 func (m *Model) commentText(c diffreview.Comment, s spot) string {
-	by := kit.Safe(c.By)
-	if by == "" {
-		by = "you"
-	}
+	by := kit.Safe(cmp.Or(c.By, "unnamed"))
 	state := "not sent"
 	if !c.Sent.IsZero() {
 		state = "sent " + c.Sent.Local().Format("15:04")

@@ -393,12 +393,13 @@ func (b *Backend) Decide(ctx context.Context, id string, choices []session.Choic
 }
 
 // Comment keeps a comment, or takes one back.
-func (b *Backend) Comment(ctx context.Context, id string, c diffreview.Comment) (string, error) {
+func (b *Backend) Comment(ctx context.Context, id string, c diffreview.Comment) (diffreview.Comment, error) {
 	err := b.enter(ctx, "Comment", fmt.Sprintf("%s %s:%d %q", id, c.Path, c.Line, c.Body), true)
 	defer b.mu.Unlock()
 	if err != nil {
-		return "", err
+		return c, err
 	}
+	c.By, c.Sent = "ada", time.Time{} // as the session records them
 	b.Comments = slices.DeleteFunc(b.Comments, func(o diffreview.Comment) bool { return o.ID == c.ID })
 	if c.ID == "" {
 		c.ID = fmt.Sprintf("%016x", len(b.Comments)+1)
@@ -406,7 +407,7 @@ func (b *Backend) Comment(ctx context.Context, id string, c diffreview.Comment) 
 	if c.Body != "" {
 		b.Comments = append(b.Comments, c)
 	}
-	return c.ID, nil
+	return c, nil
 }
 
 // Text gives what was set for a blob.
