@@ -6,17 +6,24 @@ import (
 	"path/filepath"
 	"strings"
 
+	"fumehood/diffreview"
 	"fumehood/isolate/policy"
 	"fumehood/session/store"
+	"fumehood/session/workspace"
 )
 
 // notFound is the status of a command that is not found, a shell's too.
 const notFound = 127
 
+// notMade are the statuses from here on that a command does not choose itself,
+// but for notFound and one less.
+const notMade = 124
+
 // Missing says why a run that ended with a status may not have found a command
-// that this machine has, and what brings it in; "" when there is nothing to say.
+// that this machine has, or what it needs, and what brings it in; "" when there
+// is nothing to say.
 func (h *Host) Missing(d store.Dir, code int, began bool) string {
-	if code != notFound {
+	if code <= 0 || code >= notMade && code != notFound {
 		return ""
 	}
 	rec, err := d.LoadRecord()
@@ -27,20 +34,67 @@ func (h *Host) Missing(d store.Dir, code int, began bool) string {
 	if err != nil {
 		return ""
 	}
+	left, err := d.LoadLeftOut()
+	if err != nil {
+		return ""
+	}
+	stayed := stayedOut(pol, left)
+	if code != notFound {
+		return stayed
+	}
 	p := &Prepared{Policy: pol}
 	if err := h.readOnly(p); err != nil {
 		return ""
 	}
 	if began {
+		if stayed != "" {
+			return stayed
+		}
 		return shellMissing(p.Offered, h.Home)
 	}
 	name := rec.Command[0]
 	if strings.Contains(name, "/") {
-		return ""
+		return stayedBelow(name, left)
 	}
 	for _, dir := range filepath.SplitList(h.getenv("PATH")) {
 		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 && !h.isInside(p, dir) {
 			return missing(name, dir, h.Home, p.Refused)
+		}
+	}
+	return ""
+}
+
+// stayedOut names the dependency folders that stayed out for no other reason than
+// that the policy says nothing of what git ignores.
+func stayedOut(pol *policy.Policy, left []diffreview.LeftOut) string {
+	if len(include(pol)) > 0 {
+		return ""
+	}
+	var names []string
+	for _, l := range left {
+		// What a build made it makes again.
+		if workspace.Dependency(l) && filepath.Base(l.Path) != "target" {
+			names = append(names, l.Path)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	n := min(len(names), 3)
+	return fmt.Sprintf("%s%s stayed out, since git ignores it; if the command needs it: filesystem.include = \"auto\" in a policy (\"fumehood policy init NAME\" writes one), or i on the page of a new session",
+		strings.Join(names[:n], ", "), andMore(len(names)-n))
+}
+
+// stayedBelow is for a command that is named by a path in what stayed out.
+func stayedBelow(name string, left []diffreview.LeftOut) string {
+	for _, l := range left {
+		folder, ok := strings.CutSuffix(l.Path, "/")
+		if ok && l.Reason == workspace.IgnoredByGit && strings.Contains("/"+filepath.Clean(name)+"/", "/"+folder+"/") {
+			how := fmt.Sprintf("filesystem.include = [%q] brings it in", folder)
+			if workspace.Dependency(l) {
+				how = `filesystem.include = "auto" in a policy brings such folders in ("fumehood policy init NAME" writes one), as does i on the page of a new session`
+			}
+			return fmt.Sprintf("%s stayed out: %s; %s", l.Path, l.Reason, how)
 		}
 	}
 	return ""

@@ -107,7 +107,7 @@ func (b *block) filesystem(v Filesystem) {
 	b.section("Filesystem")
 	b.row("workspace", "a copy of the repository: tracked files, and new ones that git does not ignore; enforced by the kernel (mounts, then Landlock)")
 	b.row("write", "the copy, a home of its own, private /tmp; the host changes only by apply")
-	b.row("include", orNone(v.Include.text(), "none")+"; of what git ignores nothing else comes in")
+	b.row("include", includeMeans(v.Include)+"; of what git ignores nothing else comes in")
 	b.row("exclude", orNone(listText(v.Exclude), "nothing named")+"; new files that look like secrets stay out, and are listed")
 	b.row("history", orNone(v.History, "not stated")+historyMeans(v.History))
 	b.row("inputs", orNone(listText(v.Inputs), "none")+"; read-only inside")
@@ -124,6 +124,13 @@ func historyMeans(word string) string {
 		return ": no git objects"
 	}
 	return ": no meaning"
+}
+
+func includeMeans(c Choice) string {
+	if c.Word == "auto" {
+		return "auto: folders that package managers fill, such as node_modules, .venv and vendor"
+	}
+	return orNone(c.text(), "none")
 }
 
 func toolchainsMean(c Choice) string {

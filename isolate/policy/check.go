@@ -130,10 +130,6 @@ func badRequire(want string) (msg, hint string) {
 }
 
 func (c *checker) filesystem(f Filesystem) {
-	if f.Include.Word == "auto" {
-		c.refuse("filesystem.include", `"auto" is refused: bringing dependency folders in is not built yet`,
-			`write a list of patterns, or "none"`)
-	}
 	c.choice("filesystem.include", f.Include, "none", "auto")
 	c.choice("filesystem.toolchains", f.Toolchains, "none", "auto")
 	for _, pattern := range f.Include.List {

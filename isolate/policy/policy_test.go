@@ -279,7 +279,6 @@ func TestCheckRefusesWhatIsNotBuilt(t *testing.T) {
 		{"level 0", `boundary.require = ["landlock>=0"]`, "boundary.require", "whole number"},
 		{"level with a sign", `boundary.require = ["landlock>=+6"]`, "boundary.require", "whole number"},
 		{"level with a space", `boundary.require = ["landlock >= 6"]`, "boundary.require", "unknown layer"},
-		{"dependency folders", `filesystem.include = "auto"`, "filesystem.include", "not built yet"},
 		{"include that leads out", `filesystem.include = ["../x"]`, "filesystem.include", "leads out"},
 		{"exclude with a bad pattern", `filesystem.exclude = ["[a"]`, "filesystem.exclude", "bad pattern"},
 		{"exclude turned round", `filesystem.exclude = ["!a"]`, "filesystem.exclude", "turned round"},
@@ -328,7 +327,7 @@ func TestCheckAcceptsWhatIsInForce(t *testing.T) {
 		`limits.memory = "2GiB"`, `limits.memory = "none"`, `limits.processes = 64`, `limits.processes = "none"`,
 		`limits.run_time = "10m"`, `limits.session_time = "never"`, `limits.output_chars = 10`, `limits.output_bytes = "1KiB"`,
 		`lifecycle.idle = "10m"`, `lifecycle.keep = ["output", "diff"]`, `filesystem.include = ["build/*.json", "dist/"]`,
-		`filesystem.include = []`, `filesystem.exclude = ["*.pem", "**/secret", '\#a', '\!a', 'a\ ', "b c"]`, `filesystem.history = "all"`,
+		`filesystem.include = []`, `filesystem.include = "auto"`, `filesystem.exclude = ["*.pem", "**/secret", '\#a', '\!a', 'a\ ', "b c"]`, `filesystem.history = "all"`,
 		`filesystem.inputs = ["~/go/pkg/mod", "/srv/data/"]`, `filesystem.toolchains = "none"`, `filesystem.toolchains = ["/nix/store"]`,
 		`boundary.require = ["landlock>=6", "limits", "identity"]`, `boundary.require = []`, `reviewed = 2026-11-30`, `tenant = "me"`,
 	} {

@@ -66,7 +66,7 @@ func fields() []field[Policy] {
 		{
 			table: "filesystem", key: "include", at: func(p *Policy) any { return &p.Filesystem.Include },
 			words: []string{"none", "auto"},
-			doc:   []string{"Ignored by git, brought in all the same: a list of patterns, or", `"none". "auto" (dependency folders) is refused: not built.`},
+			doc:   []string{"Ignored by git, brought in all the same: a list of patterns, or", `"none", or "auto": folders that package managers fill, such as`, "node_modules, .venv and vendor."},
 		},
 		{
 			table: "filesystem", key: "exclude", at: func(p *Policy) any { return &p.Filesystem.Exclude },

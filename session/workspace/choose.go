@@ -21,6 +21,13 @@ var dependencyFolders = []string{
 	"node_modules", "bower_components", ".venv", "venv", ".tox", "vendor", "target", "Pods", ".bundle", "elm-stuff", "deps", ".yarn", ".pnp.*",
 }
 
+// Dependency tells whether what was left out is of the folders that the word
+// "auto" brings in.
+func Dependency(l diffreview.LeftOut) bool {
+	p, folder := strings.CutSuffix(l.Path, "/")
+	return l.Reason == IgnoredByGit && compile(dependencyFolders).Path(p, folder)
+}
+
 // Choose decides what goes into a workspace. It reads the host's repository
 // and writes nothing.
 func Choose(ctx context.Context, r *Repo, o Options) (*Selection, error) {
@@ -212,7 +219,7 @@ func (c *chooser) ignored(files, folders []string) error {
 		case c.auto != nil && c.auto.Path(p, true):
 			err = c.folder(p, Depends)
 		case c.include != nil:
-			err = c.partly(p, ignoredWhy)
+			err = c.partly(p, IgnoredByGit)
 		default:
 			c.leaveIgnored(p, p+"/", true)
 		}
@@ -223,15 +230,16 @@ func (c *chooser) ignored(files, folders []string) error {
 	return nil
 }
 
-const ignoredWhy = "ignored by git"
+// IgnoredByGit is the reason for what stays out because git ignores it.
+const IgnoredByGit = "ignored by git"
 
 // leaveIgnored leaves out what git ignores; of dependencies it notes that they
 // can be brought in, where the policy includes nothing.
 func (c *chooser) leaveIgnored(p, name string, folder bool) {
 	size := c.size(p)
-	c.leave(name, ignoredWhy, size)
+	c.leave(name, IgnoredByGit, size)
 	if c.include == nil && c.auto == nil && c.depends.Path(p, folder) {
-		c.sel.Dependencies = append(c.sel.Dependencies, diffreview.LeftOut{Path: name, Reason: ignoredWhy, Size: size})
+		c.sel.Dependencies = append(c.sel.Dependencies, diffreview.LeftOut{Path: name, Reason: IgnoredByGit, Size: size})
 	}
 }
 
