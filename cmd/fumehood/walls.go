@@ -63,7 +63,7 @@ func wallsCommand() *cobra.Command {
 			if !o.asJSON {
 				tell = inOrder(only, func(e walls.Event) {
 					if ctx.Err() == nil { // what is cut short is not told as a test in error
-						printWallEvent(w, e, o.every)
+						printWallEvent(w, e, o.every, len(run.Against) > 0)
 					}
 				})
 			}
@@ -174,7 +174,9 @@ func inOrder(only []int, show func(walls.Event)) func(walls.Event) {
 	}
 }
 
-func printWallEvent(w io.Writer, e walls.Event, every bool) {
+// printWallEvent shows what came of a test; other is for the walls of another
+// sandbox, of which it is not said what to do.
+func printWallEvent(w io.Writer, e walls.Event, every, other bool) {
 	switch {
 	case e.Note != "":
 		fmt.Fprintf(w, "    %s\n", visible(e.Note))
@@ -183,11 +185,11 @@ func printWallEvent(w io.Writer, e walls.Event, every bool) {
 			printAttempt(w, *a)
 		}
 	case e.Result != nil:
-		printResult(w, *e.Result)
+		printResult(w, *e.Result, other)
 	}
 }
 
-func printResult(w io.Writer, r walls.Result) {
+func printResult(w io.Writer, r walls.Result, other bool) {
 	held, of := r.Count()
 	counts := ""
 	if of > 0 {
@@ -199,7 +201,10 @@ func printResult(w io.Writer, r walls.Result) {
 	}
 	fmt.Fprintln(w)
 	if t, ok := walls.Find(r.Number); ok && r.Verdict == walls.Failed {
-		fmt.Fprintf(w, "    means: %s\n    do:    %s\n", t.Means, t.Remedy)
+		fmt.Fprintf(w, "    means: %s\n", t.Means)
+		if !other { // what to do is about this build and its policies
+			fmt.Fprintf(w, "    do:    %s\n", t.Remedy)
+		}
 	}
 }
 
