@@ -67,7 +67,7 @@ func importCommand() *cobra.Command {
 				printImported(cmd.OutOrStdout(), res)
 			}
 			if err == nil && len(res.Taken) == 0 && res.Comments == 0 {
-				return &exitError{code: exitConflict, err: errors.New("nothing was taken"), hint: importHint(res)}
+				return &exitError{code: exitConflict, err: errors.New(nothingTaken(res)), hint: importHint(res)}
 			}
 			return err
 		},
@@ -84,6 +84,17 @@ func decidedError(err error) error {
 		return &exitError{code: exitConflict, err: err}
 	}
 	return err
+}
+
+// nothingTaken says why: that a file was taken home before is no fault.
+func nothingTaken(res *bundle.Imported) string {
+	switch here := len(res.Same)+res.CommentsSame > 0; {
+	case len(res.Kept)+len(res.Unfit)+res.CommentsKept > 0:
+		return "nothing was taken"
+	case here:
+		return "nothing was taken: all of it is here already"
+	}
+	return "nothing was taken: the file decides nothing"
 }
 
 func importHint(res *bundle.Imported) string {
@@ -129,6 +140,9 @@ func printImported(w io.Writer, res *bundle.Imported) {
 	}
 	if res.Comments > 0 {
 		fmt.Fprintf(w, "%s %s\n", plural(res.Comments, "comment"), taken)
+	}
+	if res.CommentsSame > 0 {
+		fmt.Fprintf(w, "%s here already\n", plural(res.CommentsSame, "comment"))
 	}
 	if res.CommentsKept > 0 {
 		fmt.Fprintf(w, "%s kept as here\n", plural(res.CommentsKept, "comment"))

@@ -87,7 +87,11 @@ func printReport(w io.Writer, r *bundle.Report) {
 		return
 	}
 	s := r.Session
-	fmt.Fprintf(w, "session  %s %s of %s, snapshot of %s\n", s.ID, visible(s.Name), diffreview.SafeName(s.Repo), s.SnapshotAt.Format(time.RFC3339))
+	id := s.ID
+	if s.Name != "" { // decisions don't hold it
+		id += " " + visible(s.Name)
+	}
+	fmt.Fprintf(w, "session  %s of %s, snapshot of %s\n", id, diffreview.SafeName(s.Repo), s.SnapshotAt.Format(time.RFC3339))
 	if r.Kind == "decisions" {
 		fmt.Fprintf(w, "by  %s, as it says itself: %s, %s\n", diffreview.SafeName(r.By), plural(r.Units, "decision"), plural(r.Notes, "comment"))
 		return

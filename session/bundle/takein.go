@@ -37,6 +37,7 @@ type Imported struct {
 	// CommentsKept are comments that read otherwise here, or were taken back there,
 	// and stay as they are here.
 	CommentsKept int `json:"comments_kept"`
+	CommentsSame int `json:"comments_same"` // said here already
 }
 
 // Fate is one decision of the file. Verdict is approved, rejected, undecided, or
@@ -185,6 +186,7 @@ func takeComments(dec *diffreview.Decisions, d *Decided, replace bool, out *Impo
 		here, there := have[c.ID]
 		switch {
 		case there && here.Body == c.Body:
+			out.CommentsSame++
 		case there && !replace:
 			out.CommentsKept++
 		default:
