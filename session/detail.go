@@ -32,6 +32,15 @@ func RepositoryAround(ctx context.Context, dir, home string) (string, error) {
 // Sessions lists the sessions of repo, of every repository when it is "".
 func (h *Host) Sessions(repo string) ([]Summary, error) { return h.list(repo) }
 
+// ReachOf is what a policy lets through, one sentence each.
+func ReachOf(p *policy.Policy) []string {
+	var out []string
+	for _, a := range p.Network.Allow {
+		out = append(out, EntryText(a))
+	}
+	return out
+}
+
 // DetailOf gives one session in full; a live one's supervisor is asked.
 func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	rec, err := d.LoadRecord()
@@ -51,9 +60,7 @@ func (h *Host) DetailOf(ctx context.Context, d store.Dir) (Detail, error) {
 	if err != nil {
 		return det, err
 	}
-	for _, a := range pol.Network.Allow {
-		det.Reach = append(det.Reach, EntryText(a))
-	}
+	det.Reach = ReachOf(pol)
 	standing, err := h.standingOf(d, pol)
 	det.Walls, det.WallsErr = standing, errText(err)
 	det.Block = policy.Block(pol, time.Now(), Verified(standing, err, time.Now()))

@@ -71,12 +71,16 @@ type Detail struct {
 	Limits   []LimitLine
 	Usage    isolate.Usage
 	Reach    []string // what its policy lets through, one sentence each
+	ReachErr string   // why that can't be told
 	Block    string   // the policy's text block
 	PolicyID string   // its hash
 	Events   []string
 	// Stands: an apply of it stands, or may after a kill, whatever Events tell.
 	Stands bool
 	Notes  []string // what a person should know of the copy
+	// Elsewhere: it is the copy of a session of another machine, and what is proven
+	// of its walls can be told there alone.
+	Elsewhere bool
 	// Walls is what is proven of its policy in this shape; WallsErr is why that
 	// can't be said, and then nothing is.
 	Walls    walls.Standing

@@ -125,7 +125,7 @@ func (a *App) proof() kit.Proof {
 		return a.walls.Proof()
 	}
 	d, have := a.sessions.Detail()
-	return kit.Proof{Known: have, Standing: d.Walls, Err: d.WallsErr, Live: s.Live, Facts: d.Layers}
+	return kit.Proof{Known: have, Standing: d.Walls, Err: d.WallsErr, Elsewhere: d.Elsewhere, Live: s.Live, Facts: d.Layers}
 }
 
 // strip is one cell for each wall. The marks never go, however narrow it is.

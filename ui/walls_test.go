@@ -101,6 +101,28 @@ func TestTheStripTellsStaleFailedAndUnreadable(t *testing.T) {
 	}
 }
 
+// A bundle's session is of another machine: its proof and its limits are told
+// there, and a policy that can't be read lets nobody say that nothing got out.
+func TestTheStripOfABundleSaysWhereTheProofIs(t *testing.T) {
+	d, b := open(t, 120, 40, func(b *uitest.Backend, _ *ui.Options) {
+		for id, x := range b.Details {
+			x.Walls, x.Elsewhere, x.Limits, x.ReachErr = walls.Standing{}, true, nil, "policy.toml:1:1: unknown key"
+			b.Details[id] = x
+		}
+	})
+	d.Press(`ctrl+\`, "1")
+	d.See("fs? net? cred? lim? life? out? box? │ not in a bundle", "(not in a bundle)", "can reach  not known: policy.toml:1:1: unknown key")
+	d.NotSee("limits", "answers 403")
+	b.With(func(b *uitest.Backend) {
+		for id, x := range b.Details {
+			x.ReachErr, x.Reach = "", []string{"packages.test:443: GET /**"}
+			b.Details[id] = x
+		}
+	})
+	d.Advance(2 * time.Second)
+	d.See("can reach  packages.test:443: GET /**   nothing else")
+}
+
 func TestWithoutASessionTheStripIsOfTheNextOne(t *testing.T) {
 	d, _ := open(t, 120, 40, func(b *uitest.Backend, _ *ui.Options) { b.Rows = nil })
 	d.Press("esc")

@@ -13,6 +13,7 @@ import (
 
 	"fumehood/diffreview"
 	"fumehood/isolate"
+	"fumehood/isolate/policy"
 	"fumehood/isolate/walls"
 	"fumehood/session"
 	"fumehood/session/store"
@@ -34,6 +35,14 @@ type Remote struct {
 	out     Outside
 	dec     *diffreview.Decisions
 	decided *Decided
+	counts  counts
+	tried   *[2]int // requests let through and refused, once they were counted
+}
+
+// counts are of the change set as it was looked at last.
+type counts struct {
+	known                     bool
+	added, removed, undecided int
 }
 
 // nowhere is a folder that no account can make.
@@ -60,7 +69,22 @@ func (r *Remote) ChangeSet(ctx context.Context, _ string, _ bool) (*diffreview.C
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	set, err := r.b.ChangeSet(ctx, r.dec, r.decided.Edits)
+	if err == nil {
+		r.counts = countsOf(set)
+	}
 	return set, append([]diffreview.Comment{}, r.dec.Comments...), err
+}
+
+func countsOf(set *diffreview.ChangeSet) counts {
+	c := counts{known: true}
+	for i := range set.Files {
+		f := &set.Files[i]
+		c.added, c.removed = c.added+f.Added, c.removed+f.Removed
+		if f.Decision() == diffreview.Undecided {
+			c.undecided++
+		}
+	}
+	return c
 }
 
 // Decide records decisions in the file, all or none.
@@ -160,7 +184,25 @@ func (r *Remote) Text(_ context.Context, _ string, blob diffreview.Blob) ([]byte
 
 // List gives the one session.
 func (r *Remote) List(ctx context.Context, _ bool) ([]session.Summary, error) {
-	return []session.Summary{r.summary()}, ctx.Err()
+	r.mu.Lock()
+	tried := r.tried
+	r.mu.Unlock()
+	if tried == nil {
+		t, err := r.Egress(ctx, "")
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		tried = &[2]int{t.Allowed, t.Refused}
+		if err != nil {
+			tried = &[2]int{-1, 0}
+		}
+		r.mu.Lock()
+		r.tried = tried
+		r.mu.Unlock()
+	}
+	s := r.summary()
+	s.Requests, s.Refusals = tried[0], tried[1]
+	return []session.Summary{s}, nil
 }
 
 func (r *Remote) summary() session.Summary {
@@ -168,8 +210,13 @@ func (r *Remote) summary() session.Summary {
 	out := session.Summary{
 		ID: s.ID, Name: shownLine(s.Name), Repo: Shown(s.Repo), Agent: shownLine(s.Agent), Policy: shownLine(s.Policy),
 		State: session.State(shownLine(string(s.State))), ExitCode: s.ExitCode, Signal: shownLine(s.Signal),
-		Created: s.Created, Started: s.Started, Ended: s.Ended, ChangedFiles: len(r.b.changes), LastLine: "from a bundle",
+		Created: s.Created, Started: s.Started, Ended: s.Ended, ChangedFiles: -1, LastLine: "from a bundle",
 	}
+	r.mu.Lock()
+	if c := r.counts; c.known {
+		out.ChangedFiles, out.Added, out.Removed, out.Undecided = len(r.b.changes), c.added, c.removed, c.undecided
+	}
+	r.mu.Unlock()
 	if out.State == session.StatePreparing || out.State == session.StateRunning || out.State == session.StateWaiting {
 		out.State = "bundle" // it was so at the export: nobody knows of now
 	}
@@ -187,8 +234,12 @@ func (r *Remote) Detail(ctx context.Context, _ string) (session.Detail, error) {
 	s := r.b.Manifest.Session
 	d := session.Detail{
 		Summary: r.summary(), Files: s.Files, Bytes: s.Bytes, LeftOut: leftOuts(r.b.state.LeftOut), Block: Shown(string(r.b.Policy)),
-		PolicyID: shownLine(s.PolicyHash), WallsErr: notHere("what is proven of its walls").Error(),
+		PolicyID: shownLine(s.PolicyHash), Elsewhere: true,
 		Notes: append([]string{"this is a bundle from elsewhere: what it says of the session is the word of whoever made it"}, r.notes...),
+	}
+	var why error
+	if d.Reach, why = r.reach(); why != nil {
+		d.ReachErr = shownLine(why.Error())
 	}
 	c, err := walk(ctx, r.b.section(r.b.events), func(line []byte) {
 		var e store.Event
@@ -201,6 +252,19 @@ func (r *Remote) Detail(ctx context.Context, _ string) (session.Detail, error) {
 		d.Events = append(d.Events, fmt.Sprintf("the event log is damaged at line %d", c.Broken))
 	}
 	return d, errors.Join(err, ctx.Err())
+}
+
+// reach is what the session's policy lets through, as the bundle has it.
+func (r *Remote) reach() ([]string, error) {
+	pol, err := policy.Parse(policyName, r.b.Policy)
+	if err != nil {
+		return nil, err
+	}
+	out := session.ReachOf(pol)
+	for i := range out {
+		out[i] = shownLine(out[i])
+	}
+	return out, nil
 }
 
 // Egress gives what the session tried to reach, as the bundle tells it.
@@ -219,6 +283,10 @@ func (r *Remote) Egress(ctx context.Context, _ string) (session.Traffic, error) 
 		broken = c.Broken
 	})
 	t.Policy, t.Damaged = r.summary().Policy, broken
+	var why error
+	if t.Entries, why = r.reach(); why != nil {
+		t.Policy += " (it can't be read)"
+	}
 	return t, errors.Join(err, ctx.Err())
 }
 

@@ -36,8 +36,10 @@ type Proof struct {
 	Known    bool // false until it was asked for
 	Standing walls.Standing
 	Err      string // why it can't be told; then nothing is proven
-	Live     bool   // a session runs behind these walls
-	Facts    []layer.Fact
+	// Elsewhere: it can be told on another machine alone.
+	Elsewhere bool
+	Live      bool // a session runs behind these walls
+	Facts     []layer.Fact
 }
 
 // Strip judges each wall: by the newest record of the wall tests, and for a
@@ -89,6 +91,8 @@ func (p Proof) Verdict(now time.Time) (text string, alarm bool) {
 	switch {
 	case !p.Known:
 		return "reading…", false
+	case p.Elsewhere:
+		return "not in a bundle", false
 	case p.Err != "":
 		return "no readable proof", true
 	case r == nil:
@@ -111,6 +115,8 @@ func (p Proof) Sentence(now time.Time) string {
 	switch {
 	case !p.Known:
 		return "not read yet"
+	case p.Elsewhere:
+		return "not in a bundle: what is proven of its walls can be told where the session is"
 	case p.Err != "":
 		return "not proven: " + p.Err
 	case r == nil:

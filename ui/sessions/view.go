@@ -244,7 +244,7 @@ func (m *Model) panel(w int) []string {
 	}
 	top := "policy " + kit.Safe(s.Policy)
 	if full {
-		proof := kit.Proof{Known: true, Standing: d.Walls, Err: d.WallsErr}
+		proof := kit.Proof{Known: true, Standing: d.Walls, Err: d.WallsErr, Elsewhere: d.Elsewhere}
 		verdict, _ := proof.Verdict(m.ctx.Clock.Now())
 		top += " (" + verdict + ")"
 		top += fmt.Sprintf("   workspace: a copy, %s, %s", kit.Plural(d.Files, "file"), kit.Bytes(d.Bytes))
@@ -272,12 +272,14 @@ func (m *Model) panel(w int) []string {
 	if !full {
 		return out
 	}
-	out = append(out, line("can reach", reach(d.Reach)))
+	out = append(out, line("can reach", reach(d)))
 	if s.Requests != 0 || s.Refusals != 0 {
 		out = append(out, line("tried", fmt.Sprintf("%s, %s refused (4 lists them)", kit.Plural(max(0, s.Requests+s.Refusals), "request"), kit.Count(max(0, s.Refusals)))))
 	}
 	bound, free := limits(d)
-	out = append(out, line("limits", bound))
+	if bound != "" {
+		out = append(out, line("limits", bound))
+	}
 	if free != "" {
 		out = append(out, line("no limit", "on "+free))
 	}
@@ -288,11 +290,14 @@ func (m *Model) panel(w int) []string {
 }
 
 // reach is what its policy lets through.
-func reach(entries []string) string {
-	if len(entries) == 0 {
+func reach(d session.Detail) string {
+	switch {
+	case d.ReachErr != "":
+		return "not known: " + kit.Safe(d.ReachErr)
+	case len(d.Reach) == 0:
 		return "nothing: its only way out answers 403 to every request"
 	}
-	return kit.Safe(strings.Join(entries, " · ")) + "   nothing else"
+	return kit.Safe(strings.Join(d.Reach, " · ")) + "   nothing else"
 }
 
 func processes(n int) string {
