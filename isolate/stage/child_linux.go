@@ -87,9 +87,26 @@ func start(c plan.Spawn, fds [3]int, tty bool) (int, error) {
 		}
 	}
 	if errors.Is(first, unix.ENOENT) || errors.Is(first, unix.ENOTDIR) {
+		if anyThere(paths, c.Dir) {
+			return 0, fmt.Errorf("%q: %w: it is there, but not what it leads to or what its first line names to run it", c.Argv[0], errNotFound)
+		}
 		return 0, fmt.Errorf("%q: %w", c.Argv[0], errNotFound)
 	}
 	return 0, first
+}
+
+// anyThere tells a command that is not there from one that lacks something.
+func anyThere(paths []string, dir string) bool {
+	for _, p := range paths {
+		if !strings.HasPrefix(p, "/") {
+			p = dir + "/" + p
+		}
+		var st unix.Stat_t
+		if unix.Lstat(p, &st) == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // fork starts argv from a thread without blocked signals, since a command
