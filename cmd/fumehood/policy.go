@@ -29,7 +29,7 @@ func policyCommand() *cobra.Command {
 }
 
 func policyShow() *cobra.Command {
-	var asTOML bool
+	var asTOML, asJSON bool
 	c := &cobra.Command{
 		Use:   "show [POLICY]",
 		Short: "Print a policy as plain text, wall by wall",
@@ -49,6 +49,14 @@ func policyShow() *cobra.Command {
 				_, err := cmd.OutOrStdout().Write(policy.Encode(p))
 				return err
 			}
+			if asJSON {
+				now := time.Now()
+				st, err := h.Standing(p)
+				return printJSON(cmd.OutOrStdout(), policyJSON{
+					Name: p.Name, Hash: policy.Hash(p), Policy: policy.Values(p),
+					Verified: linesOf(session.Verified(st, err, now)), Repository: repositoryOf(own),
+				})
+			}
 			fmt.Fprint(cmd.OutOrStdout(), visible(h.Block(p, time.Now())))
 			if own != nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "\nRepository's own policy: %s\n%s", session.RepositoryPolicyFile, visible(indented(own.Notes())))
@@ -57,6 +65,8 @@ func policyShow() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&asTOML, "toml", false, "print it as a policy file, in its canonical form")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.MarkFlagsMutuallyExclusive("toml", "json")
 	return c
 }
 
@@ -85,7 +95,8 @@ func indented(lines []string) string {
 }
 
 func policyCheck() *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:   "check [POLICY]",
 		Short: "Check a policy; errors come with line and column",
 		Long: "Checks a policy; errors come with line and column. Without POLICY it checks the one that a session\n" +
@@ -97,7 +108,12 @@ func policyCheck() *cobra.Command {
 				return err
 			}
 			p, own, err := policyHere(cmd, h, first(args))
-			if err != nil {
+			if asJSON { // the faults are data too; the status is the same
+				if failed := printJSON(cmd.OutOrStdout(), checked(p, own, err)); err == nil {
+					err = failed
+				}
+			}
+			if err != nil || asJSON {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ok  %s\n", visible(p.Name))
@@ -107,6 +123,8 @@ func policyCheck() *cobra.Command {
 			return nil
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, faults too")
+	return c
 }
 
 func policyInit() *cobra.Command {
