@@ -165,10 +165,16 @@ func openLive(cmd *cobra.Command, args []string) (*session.Host, store.Dir, erro
 			live = append(live, c)
 		}
 	}
-	if len(live) != 1 {
-		return h, d, err
+	switch len(live) {
+	case 0:
+		return h, d, &exitError{
+			code: exitRefused, err: fmt.Errorf("none of this repository's %d sessions is running", len(amb.Candidates)),
+			hint: `"fumehood ls" lists them, "fumehood resume ID" starts one again`,
+		}
+	case 1:
+		return h, h.Root.Dir(live[0].ID), nil
 	}
-	return h, h.Root.Dir(live[0].ID), nil
+	return h, d, err
 }
 
 // sessionOf finds the session that args name: the first one, or the only
