@@ -111,7 +111,7 @@ func TestTheStripOfABundleSaysWhereTheProofIs(t *testing.T) {
 		}
 	})
 	d.Press(`ctrl+\`, "1")
-	d.See("fs? net? cred? lim? life? out? box? │ not in a bundle", "(not in a bundle)", "can reach  not known: policy.toml:1:1: unknown key")
+	d.See("fs? net? cred? lim? life? out? box? │ proof elsewhere", "(proof elsewhere)", "can reach  not known: policy.toml:1:1: unknown key")
 	d.NotSee("limits", "answers 403")
 	b.With(func(b *uitest.Backend) {
 		for id, x := range b.Details {

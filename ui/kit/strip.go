@@ -92,7 +92,7 @@ func (p Proof) Verdict(now time.Time) (text string, alarm bool) {
 	case !p.Known:
 		return "reading…", false
 	case p.Elsewhere:
-		return "not in a bundle", false
+		return "proof elsewhere", false
 	case p.Err != "":
 		return "no readable proof", true
 	case r == nil:
@@ -116,7 +116,7 @@ func (p Proof) Sentence(now time.Time) string {
 	case !p.Known:
 		return "not read yet"
 	case p.Elsewhere:
-		return "not in a bundle: what is proven of its walls can be told where the session is"
+		return "proof elsewhere: what is proven of its walls can be told where the session is"
 	case p.Err != "":
 		return "not proven: " + p.Err
 	case r == nil:
