@@ -238,21 +238,33 @@ func testsSkipped(s *subject, with picked) (hits []hit) {
 // endsAtOnce finds lines that end a test before it does anything, in a test that
 // was there.
 func endsAtOnce(h *diffreview.Hunk) (hits []hit) {
-	started := false // the lines since the test began do nothing yet
-	for _, l := range h.Lines {
-		t := bytes.TrimSpace(clip(l.Text))
-		switch {
-		case l.Op == '-':
-		case l.Op == '+' && started && leaves().Match(t):
+	for i, l := range h.Lines {
+		if l.Op != '+' || len(l.Text) > longestLeave {
+			continue
+		}
+		t := bytes.TrimSpace(l.Text)
+		if len(t) < len("next") || bytes.IndexByte([]byte("rndopsSet_i"), t[0]) < 0 || !leaves().Match(t) {
+			continue
+		}
+		if above := aboveIt(h.Lines[:i]); above != nil && above.Op == ' ' && (newTest().Match(clip(above.Text)) || opensTest().Match(bytes.TrimSpace(clip(above.Text)))) {
 			hits = append(hits, hit{line: l.New, why: "the test ends here, before it checks anything"})
-		case newTest().Match(clip(l.Text)) || opensTest().Match(t):
-			started = l.Op == ' '
-		case len(t) > 0 && !preludes().Match(t):
-			started = false
 		}
 	}
 	return hits
 }
+
+// aboveIt is the last line before a place that does something, if it is near.
+func aboveIt(lines []diffreview.Line) *diffreview.Line {
+	for i := len(lines) - 1; i >= max(0, len(lines)-12); i-- {
+		if l := &lines[i]; l.Op != '-' && len(bytes.TrimSpace(l.Text)) > 0 && !preludes().Match(bytes.TrimSpace(clip(l.Text))) {
+			return l
+		}
+	}
+	return nil
+}
+
+// longestLeave is how long a line that ends a test is at most.
+const longestLeave = 120
 
 var (
 	leaves = sync.OnceValue(func() *regexp.Regexp {
