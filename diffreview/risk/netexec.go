@@ -19,4 +19,7 @@ const netExecLine = `(?i)\b(curl|wget|fetch|lwp-download|aria2c|http|https)\b[^|
 	`\b(https?['"]?\)?\.(get|request)|fetch|axios(\.\w+)?|got|superagent\.get|net\.(connect|createConnection)|\$\.(get|ajax|post))\s*\(.*[^.\w](new\s+Function|(?-i:Function)|eval|execScript|vm\.run\w+|runIn\w*Context|_compile)\s*\(|` +
 	`\.(then|on|once|subscribe|pipe)\(\s*(['"](data|message|body|line|response|end)['"]\s*,\s*)?(eval|(?-i:Function)|exec|execSync|vm\.runInThisContext|vm\.runInNewContext)\s*\)|` +
 	`(\bon(message|data|\(\s*['"](data|message|exec|eval|cmd|command|run)['"])|addEventListener\(\s*['"]message['"]).*[^.\w](eval|(new\s+)?(?-i:Function)|exec(Sync)?|spawn(Sync)?|vm\.run\w+)\s*\(\s*\w*\.?(data|toString|d|e|m|msg|chunk|cmd|command|body|event)\b|` +
-	`\b(exec|eval|compile|os\.system|subprocess\.\w+|popen|system|instance_eval)\s*\(?.*(\.recv\(|\.recvfrom\(|\.makefile\(|\bgets\b.*TCPSocket|TCPSocket\b.*\b(gets|read)|fsockopen|stream_socket_client|socket_read)`
+	`\b(exec|eval|compile|os\.system|subprocess\.\w+|popen|system|instance_eval)\s*\(?.*(\.recv\(|\.recvfrom\(|\.makefile\(|\bgets\b.*TCPSocket|TCPSocket\b.*\b(gets|read)|fsockopen|stream_socket_client|socket_read)|` +
+	`(^|[^.\w])(load|loadstring|load_string)\s*\(.*\b(http\.request|socket\.http|https\.request|curl)\b|\b_compile\s*\(.*\bfetch\(|\bhttp\s+get\b.*\bsave\b.*\b(source|nu|use)\s|` +
+	`\b(instantiate|compile)Streaming\s*\(\s*fetch\(\s*['"\x60]https?:|\bnew\s+(Shared)?Worker\s*\(\s*['"\x60]https?:|\bserviceWorker\.register\(\s*['"\x60]https?:|\b(\w*script\w*|s|js|el|tag)\.src\s*=\s*['"\x60](https?:)?//|` +
+	`\bgit\s+clone\b[^|;&]*(;|&&).*(/tmp|/var/tmp|\$\w+|~)/\S*(\.sh|\.py|install|setup|bootstrap|run)\b`

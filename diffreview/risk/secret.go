@@ -12,7 +12,7 @@ const knownLine = `\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{40,}|\
 
 // namedLine is a value given to something that is called a secret, or a password
 // in an address.
-const namedLine = `(?i)(pass(word|wd|phrase)?|secret|token|api_?-?key|access_?-?key|auth_?-?key|private_?-?key|credential|authorization|client_?-?secret|conn(ection)?_?-?string)\w*["']?\s*(:=|=>|=|:)\s*["']?(?:(?:bearer|basic|token)\s+)?([A-Za-z0-9+/=_.!@#%^&*~-]{16,})|[a-z][a-z0-9+]*://[^\s:/@"'<>${}]+:([^\s:/@"'<>${}*]{8,})@`
+const namedLine = `(?i)(pass(word|wd|phrase)?|secret|token|api_?-?key|access_?-?key|auth_?-?key|private_?-?key|(encrypt\w*|signing|sign|master|session|cookie|hmac|jwt|aes|crypto?|license|account|storage|service|root|admin)_?-?key|credential|authorization|client_?-?secret|conn(ection)?_?-?string)\w*["']?\s*(:=|=>|=|:)\s*["']?(?:(?:bearer|basic|token)\s+)?([A-Za-z0-9+/=_.!@#%^&*~-]{16,})|[a-z][a-z0-9+]*://[^\s:/@"'<>${}]+:([^\s:/@"'<>${}*]{8,})@`
 
 // A line is a secret's when one of the two matches: the tables join them.
 var (
