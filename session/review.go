@@ -154,21 +154,12 @@ func Look(ctx context.Context, d store.Dir) (*Review, error) {
 // Content reads a blob of either side, or a reviewer's own text, whole.
 func (r *Review) Content(b diffreview.Blob) ([]byte, error) { return r.Snap.Content(b, MaxContent) }
 
-// counts is what a list shows of a session's change set.
-type counts struct{ Files, Added, Removed, Undecided int }
+// Counts is what a list shows of a session's change set.
+type Counts struct{ Files, Added, Removed, Undecided int }
 
-func countsPath(d store.Dir) string { return d.Store() + "/counts.json" }
-
-func loadCounts(d store.Dir) (counts, bool) {
-	var c counts
-	b, err := os.ReadFile(countsPath(d))
-	return c, err == nil && json.Unmarshal(b, &c) == nil
-}
-
-// saveCounts keeps the counts for lists; they are made again at each review,
-// so a failure to keep them loses nothing.
-func saveCounts(d store.Dir, set *diffreview.ChangeSet) {
-	c := counts{Files: len(set.Files)}
+// CountsOf counts a change set.
+func CountsOf(set *diffreview.ChangeSet) Counts {
+	c := Counts{Files: len(set.Files)}
 	for i := range set.Files {
 		f := &set.Files[i]
 		c.Added, c.Removed = c.Added+f.Added, c.Removed+f.Removed
@@ -176,7 +167,21 @@ func saveCounts(d store.Dir, set *diffreview.ChangeSet) {
 			c.Undecided++
 		}
 	}
-	if b, err := json.Marshal(c); err == nil {
+	return c
+}
+
+func countsPath(d store.Dir) string { return d.Store() + "/counts.json" }
+
+func loadCounts(d store.Dir) (Counts, bool) {
+	var c Counts
+	b, err := os.ReadFile(countsPath(d))
+	return c, err == nil && json.Unmarshal(b, &c) == nil
+}
+
+// saveCounts keeps the counts for lists; they are made again at each review,
+// so a failure to keep them loses nothing.
+func saveCounts(d store.Dir, set *diffreview.ChangeSet) {
+	if b, err := json.Marshal(CountsOf(set)); err == nil {
 		_ = atomicfile.Write(countsPath(d), b, 0o600)
 	}
 }

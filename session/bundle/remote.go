@@ -35,14 +35,8 @@ type Remote struct {
 	out     Outside
 	dec     *diffreview.Decisions
 	decided *Decided
-	counts  counts
-	tried   *[2]int // requests let through and refused, once they were counted
-}
-
-// counts are of the change set as it was looked at last.
-type counts struct {
-	known                     bool
-	added, removed, undecided int
+	counts  *session.Counts // of the change set as it was looked at last
+	tried   *[2]int         // requests let through and refused, once they were counted
 }
 
 // nowhere is a folder that no account can make.
@@ -70,21 +64,10 @@ func (r *Remote) ChangeSet(ctx context.Context, _ string, _ bool) (*diffreview.C
 	defer r.mu.Unlock()
 	set, err := r.b.ChangeSet(ctx, r.dec, r.decided.Edits)
 	if err == nil {
-		r.counts = countsOf(set)
+		c := session.CountsOf(set)
+		r.counts = &c
 	}
 	return set, append([]diffreview.Comment{}, r.dec.Comments...), err
-}
-
-func countsOf(set *diffreview.ChangeSet) counts {
-	c := counts{known: true}
-	for i := range set.Files {
-		f := &set.Files[i]
-		c.added, c.removed = c.added+f.Added, c.removed+f.Removed
-		if f.Decision() == diffreview.Undecided {
-			c.undecided++
-		}
-	}
-	return c
 }
 
 // Decide records decisions in the file, all or none.
@@ -213,8 +196,8 @@ func (r *Remote) summary() session.Summary {
 		Created: s.Created, Started: s.Started, Ended: s.Ended, ChangedFiles: -1, LastLine: "from a bundle",
 	}
 	r.mu.Lock()
-	if c := r.counts; c.known {
-		out.ChangedFiles, out.Added, out.Removed, out.Undecided = len(r.b.changes), c.added, c.removed, c.undecided
+	if c := r.counts; c != nil {
+		out.ChangedFiles, out.Added, out.Removed, out.Undecided = c.Files, c.Added, c.Removed, c.Undecided
 	}
 	r.mu.Unlock()
 	if out.State == session.StatePreparing || out.State == session.StateRunning || out.State == session.StateWaiting {
