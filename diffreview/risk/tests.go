@@ -242,8 +242,7 @@ func endsAtOnce(h *diffreview.Hunk) (hits []hit) {
 		if l.Op != '+' || len(l.Text) > longestLeave {
 			continue
 		}
-		t := bytes.TrimSpace(l.Text)
-		if len(t) < len("next") || bytes.IndexByte([]byte("rndopsSet_i"), t[0]) < 0 || !leaves().Match(t) {
+		if !leaves(bytes.TrimSpace(l.Text)) {
 			continue
 		}
 		if above := aboveIt(h.Lines[:i]); above != nil && above.Op == ' ' && (newTest().Match(clip(above.Text)) || opensTest().Match(bytes.TrimSpace(clip(above.Text)))) {
@@ -264,12 +263,20 @@ func aboveIt(lines []diffreview.Line) *diffreview.Line {
 }
 
 // longestLeave is how long a line that ends a test is at most.
-const longestLeave = 120
+const longestLeave = 80
+
+// leaves says whether a statement ends a function, a program or all that follows.
+func leaves(t []byte) bool {
+	switch string(bytes.TrimRight(t, "; \t")) {
+	case "return", "return nil", "return None", "return null", "return true", "return undefined", "return Ok(())", "return Promise.resolve()",
+		"next", "done()", "t.end()", "exit", "exit 0", "exit(0)", "exit()", "_exit(0)", "os.Exit(0)", "os._exit(0)", "process.exit()", "process.exit(0)", "sys.exit()", "sys.exit(0)", "std::process::exit(0)", "System.exit(0)", "runtime.Goexit()",
+		"if true {", "if (true) {", "if True:", "if 1:", "if (1) {", "if true { return }", "if (true) return", "if (true) { return; }", "if True: return", "if (1) return":
+		return true
+	}
+	return false
+}
 
 var (
-	leaves = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^(return(\s+(nil|None|null|true|undefined|Ok\(\(\)\)|Promise\.resolve\(\)))?|next|done\(\)|(os\.Exit|process\.exit|sys\.exit|std::process::exit|System\.exit|exit|_exit|t\.end)\(\s*0?\s*\)|exit(\s+0)?|runtime\.Goexit\(\)|if\s*\(?(true|True|1)\b\)?\s*[:{]?\s*(return\s*;?\s*}?)?)\s*;?$`)
-	})
 	// opensTest is what a test consists of, where its declaration stands above or
 	// is no line of its own.
 	opensTest = sync.OnceValue(func() *regexp.Regexp {
