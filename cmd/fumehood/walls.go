@@ -264,14 +264,18 @@ func mutate(ctx context.Context, w io.Writer, h *session.Host, policy string, as
 
 // printMatrix prints which tests turned red for which missing part.
 func printMatrix(w io.Writer, m *walls.Matrix) {
-	fmt.Fprintf(w, "%-12s %-28s", "LAYER", "LEFT OUT")
+	names := 0
+	for _, p := range m.Parts {
+		names = max(names, len(p.Name))
+	}
+	fmt.Fprintf(w, "%-12s %-*s", "LAYER", names, "LEFT OUT")
 	for _, t := range walls.Tests() {
 		fmt.Fprintf(w, "%3d", t.Number)
 	}
 	fmt.Fprintln(w, "  FIRST TO NOTICE")
 	silent, failed := 0, 0
 	for _, p := range m.Parts {
-		fmt.Fprintf(w, "%-12s %-28s", p.Layer, p.Name)
+		fmt.Fprintf(w, "%-12s %-*s", p.Layer, names, p.Name)
 		if p.Cannot != "" {
 			fmt.Fprintf(w, "  can't be left out: %s\n", visible(p.Cannot))
 			continue

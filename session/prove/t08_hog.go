@@ -130,6 +130,9 @@ func boundOf(h hog, p, small *policy.Policy, own int64) (b hogBound, ok bool) {
 	case "disk":
 		b.policy, b.number, b.used = int64(p.Limits.Disk), int64(small.Limits.Disk), own
 		b.ceiling = half(b.number)
+		if h.how == "one" { // a file's own size is bounded, whatever lies beside it
+			b.used = 0
+		}
 		if h.id == "inodes" {
 			b.unit, b.used = asNames, 0
 			b.number = int64(limits.DiskEntries(b.number))

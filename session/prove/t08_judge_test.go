@@ -71,6 +71,19 @@ func TestAHogIsJudgedByWhatWasSeenOutside(t *testing.T) {
 	}
 }
 
+// A hog that never asks for more than its limit shows nothing. How much a
+// session's own files take depends on how this program was built.
+func TestAHogOfOneFileGoesBeyondItsLimit(t *testing.T) {
+	p := &policy.Policy{Limits: policy.Limits{Disk: 1 << 30}}
+	h := hogOf(t, "disk one")
+	for _, own := range []int64{1 << 20, 20 << 20, 30 << 20, 60 << 20} {
+		b, ok := boundOf(h, p, hogPolicy(p, own), own)
+		if most := b.ceiling - b.used; !ok || most <= b.number {
+			t.Errorf("%d bytes of its own: got a file of up to %d, want more than the limit of %d", own, most, b.number)
+		}
+	}
+}
+
 func TestAHogThatHoldsTheHostUpIsNotHeld(t *testing.T) {
 	h := hogOf(t, "memory many")
 	b, _ := boundOf(h, &policy.Policy{Limits: policy.Limits{Memory: 192 << 20}}, &policy.Policy{Limits: policy.Limits{Memory: 192 << 20}}, 0)
