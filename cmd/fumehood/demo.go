@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"fumehood/isolate/layer"
 	"fumehood/session"
@@ -31,14 +33,21 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			d, err := demo.Make(cmd.Context())
+			if !plain && isTerminal(os.Stdin) && isTerminal(os.Stdout) {
+				d, err := demo.Make(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return demoWorkbench(cmd, h, d)
+			}
+			// What it made goes, whatever ends it.
+			ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+			defer stop()
+			d, err := demo.Make(ctx)
 			if err != nil {
 				return err
 			}
-			if !plain && isTerminal(os.Stdin) && isTerminal(os.Stdout) {
-				return demoWorkbench(cmd, h, d)
-			}
-			err = demoPlain(cmd.Context(), cmd.OutOrStdout(), h, d)
+			err = demoPlain(ctx, cmd.OutOrStdout(), h, d)
 			return errors.Join(err, os.RemoveAll(d.Dir))
 		},
 	}
@@ -81,7 +90,7 @@ func demoPlain(ctx context.Context, w io.Writer, h *session.Host, d *demo.Demo) 
 	}
 	dir := h.Root.Dir(id)
 	defer func() {
-		if err := h.Remove(ctx, dir, true); err != nil {
+		if err := h.Remove(context.WithoutCancel(ctx), dir, true); err != nil {
 			fmt.Fprintf(os.Stderr, "fumehood: remove the demo's session: %v\n", err)
 		}
 	}()

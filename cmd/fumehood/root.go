@@ -188,7 +188,11 @@ func sessionOf(cmd *cobra.Command, h *session.Host, args []string) (store.Dir, e
 	if err != nil && id == "" {
 		return "", fmt.Errorf("no session named, and this folder is in no repository that has one: %w", err)
 	}
-	return h.Find(id, repo)
+	d, err := h.Find(id, repo)
+	if errors.Is(err, session.ErrNoSession) && namesBundle(id) {
+		return "", &exitError{code: exitRefused, err: err, hint: "a bundle's FILE is for \"fumehood review\", \"fumehood import\" and \"fumehood verify\""}
+	}
+	return d, err
 }
 
 // ttyName gives the path of the terminal behind f, or "".
