@@ -17,6 +17,18 @@ func TestManyProcessesAreOverTogetherAndGoneSoon(t *testing.T) {
 	if u, err := s.Usage(); err != nil || u.Over {
 		t.Fatalf("got %+v, %v before anything runs, want not over", u, err)
 	}
+	fork := func() time.Duration {
+		began := time.Now()
+		if err := execTrue(); err != nil {
+			t.Fatalf("a fork on the host: %v", err)
+		}
+		return time.Since(began)
+	}
+	const enough = 9 // one or two say nothing of the host
+	var calm []time.Duration
+	for range enough {
+		calm = append(calm, fork())
+	}
 	if _, err := s.Spawn(isolate.Command{Argv: []string{"/bin/sh", "-c", `
 trap '' TERM INT HUP
 for i in 1 2 3 4 5 6 7 8; do (x=$(head -c 20000000 /dev/zero | tr '\0' a); while :; do :; done) & done; wait`}, Env: env, Dir: "/"}); err != nil {
@@ -25,20 +37,16 @@ for i in 1 2 3 4 5 6 7 8; do (x=$(head -c 20000000 /dev/zero | tr '\0' a); while
 	var forks []time.Duration
 	deadline := time.Now().Add(60 * time.Second)
 	for {
-		began := time.Now()
-		if err := execTrue(); err != nil {
-			t.Fatalf("a fork on the host: %v", err)
-		}
-		forks = append(forks, time.Since(began))
+		forks = append(forks, fork())
 		u, err := s.Usage()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.Over {
-			if u.RSS <= 100<<20 {
-				t.Errorf("got over at %d bytes, want more than the limit", u.RSS)
-			}
-			break
+		if u.Over && u.RSS <= 100<<20 {
+			t.Errorf("got over at %d bytes, want more than the limit", u.RSS)
+		}
+		if u.Over && len(forks) >= enough {
+			break // they go on until they are ended
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("got %+v, want it over the limit", u)
@@ -58,8 +66,10 @@ for i in 1 2 3 4 5 6 7 8; do (x=$(head -c 20000000 /dev/zero | tr '\0' a); while
 		}
 	}
 	slices.Sort(forks)
-	if p50 := forks[len(forks)/2]; p50 > 100*time.Millisecond {
-		t.Errorf("got %v for a fork on the host, want at most 100ms", p50)
+	slices.Sort(calm)
+	most := max(100*time.Millisecond, 4*calm[len(calm)/2]) // others keep this machine busy, too
+	if p50 := forks[len(forks)/2]; p50 > most {
+		t.Errorf("got %v for a fork on the host, the median of %d, want at most %v", p50, len(forks), most)
 	}
 }
 
