@@ -205,7 +205,9 @@ type hogBurst struct {
 const (
 	forkWithin = 100 * time.Millisecond
 	forkTimes  = 4
-	goneWithin = 2 * time.Second
+	// forkSamples is how many of them tell of the host, and not of chance.
+	forkSamples = 5
+	goneWithin  = 2 * time.Second
 )
 
 // judgeHog says what a burst means. It does not believe the probe that it was
@@ -236,6 +238,19 @@ func judgeHog(h hog, b hogBound, s hogBurst) outcome {
 		return o
 	}
 	return failed("the host was held up"+text, walls.Status, o.evidence)
+}
+
+// hogTries is how often a hog is tried during which hardly a fork of the host was
+// made, and that one was slow: a wall that gives way shows it each time.
+const hogTries = 3
+
+// sure makes an attempt until it is not thin any more: until it says something of
+// the host.
+func sure(one func() (as []walls.Attempt, thin bool, err error)) (as []walls.Attempt, err error) {
+	for left, thin := hogTries, true; thin && left > 0 && err == nil; left-- {
+		as, thin, err = one()
+	}
+	return as, err
 }
 
 func median(all []time.Duration) time.Duration {

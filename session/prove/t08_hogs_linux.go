@@ -123,7 +123,7 @@ func (r *hogRun) all(ctx context.Context) ([]walls.Attempt, error) {
 		wg.Go(func() {
 			for job := range next {
 				for _, i := range job {
-					as, err := r.one(ctx, table[i], len(job) > 1)
+					as, err := sure(func() ([]walls.Attempt, bool, error) { return r.one(ctx, table[i], len(job) > 1) })
 					results <- hogDone{i, as, err}
 				}
 			}
@@ -163,8 +163,9 @@ func (r *hogRun) bound(h hog) (hogBound, bool) {
 	return boundOf(h, r.e.pol, r.small, r.own)
 }
 
-// one makes one hog's attempt, and its control where it has one of its own.
-func (r *hogRun) one(ctx context.Context, h hog, keep bool) ([]walls.Attempt, error) {
+// one makes one hog's attempt, and its control where it has one of its own. thin
+// says that its forks were slow and too few to tell of the host.
+func (r *hogRun) one(ctx context.Context, h hog, keep bool) (as []walls.Attempt, thin bool, err error) {
 	b, ok := r.bound(h)
 	n, text := nonce()
 	a := walls.Attempt{ID: h.id, Nonce: text, Tried: h.tried, Witness: walls.Supervisor}
@@ -174,19 +175,20 @@ func (r *hogRun) one(ctx context.Context, h hog, keep bool) ([]walls.Attempt, er
 	}
 	if !ok {
 		a.Expected = "no limit"
-		return fill(notApplicable("the policy sets " + h.limit + " to none")), nil
+		return fill(notApplicable("the policy sets " + h.limit + " to none")), false, nil
 	}
 	a.Expected = b.expected(h)
 	rm, err := r.open(ctx, keep)
 	if err != nil {
-		return fill(errored(err.Error())), ctx.Err()
+		return fill(errored(err.Error())), false, ctx.Err()
 	}
 	actions, control := r.actions(h, b, rm, n, text)
 	s, err := r.burst(ctx, rm, h, actions, r.folder(rm, h, text), b.ceiling)
 	if err != nil {
-		return fill(errored(err.Error())), ctx.Err()
+		return fill(errored(err.Error())), false, ctx.Err()
 	}
 	if median(s.forks) > forkWithin {
+		thin = len(s.forks) < forkSamples
 		// A machine that is as slow without the hog tells nothing of it.
 		var again []time.Duration
 		for range 5 {
@@ -204,10 +206,10 @@ func (r *hogRun) one(ctx context.Context, h hog, keep bool) ([]walls.Attempt, er
 	// Another sandbox's rooms have one probe file, and closing one would end all.
 	if !keep && r.kind != foreign {
 		if err := rm.close(ctx); err != nil {
-			return fill(errored("end the session: " + err.Error())), ctx.Err()
+			return fill(errored("end the session: " + err.Error())), false, ctx.Err()
 		}
 	}
-	return fill(o), nil
+	return fill(o), thin, nil
 }
 
 // hogFolder is where a disk hog writes: its place inside and on the host.

@@ -2,6 +2,7 @@ package prove
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 	"testing"
 	"time"
@@ -108,6 +109,27 @@ func TestAHogThatHoldsTheHostUpIsNotHeld(t *testing.T) {
 				t.Errorf("got %+v, want %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestOneSlowForkIsNotBelievedAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		thin  []bool
+		fails bool
+		want  int
+	}{{[]bool{false}, false, 1}, {[]bool{true, false}, false, 2}, {[]bool{true, true, true}, false, 3}, {[]bool{true}, true, 1}} {
+		n := 0
+		as, err := sure(func() ([]walls.Attempt, bool, error) {
+			thin := tt.thin[n]
+			n++
+			if tt.fails {
+				return nil, thin, errors.New("no")
+			}
+			return []walls.Attempt{{Nonce: fmt.Sprint(n)}}, thin, nil
+		})
+		if n != tt.want || (err != nil) != tt.fails || !tt.fails && as[0].Nonce != fmt.Sprint(n) {
+			t.Errorf("%v: got %d tries, %v, %v; want %d and the last one's word", tt.thin, n, as, err, tt.want)
+		}
 	}
 }
 
