@@ -288,6 +288,10 @@ func (e *env) left() []string {
 		}
 	}
 	procs, err := processesOf(e.id)
+	// A supervisor whose session has ended may not have.
+	for end := time.Now().Add(goneWithin); len(procs) > 0 && time.Now().Before(end) && hogPause(context.Background(), lookEvery); {
+		procs, err = processesOf(e.id)
+	}
 	if err != nil {
 		out = append(out, "the process table can't be read: "+err.Error())
 	}
