@@ -99,9 +99,9 @@ func TestAHogThatHoldsTheHostUpIsNotHeld(t *testing.T) {
 		{"no fork was tried", nil, time.Millisecond, nil, walls.Errored},
 		{"a fork failed", slow[:1], time.Millisecond, errors.New("no"), walls.Failed},
 		{"slow", slow, time.Millisecond, nil, walls.Failed},
-		{"slow on a busy machine", slow, 70 * time.Millisecond, nil, walls.Failed},
-		{"not much slower than before", slow, 80 * time.Millisecond, nil, walls.Held},
-		{"too slow before", slow, 101 * time.Millisecond, nil, walls.Errored},
+		{"much slower than before", slow, 49 * time.Millisecond, nil, walls.Failed},
+		{"not much slower than before", slow[1:], 50 * time.Millisecond, nil, walls.Errored},
+		{"too slow before", slow, 51 * time.Millisecond, nil, walls.Errored},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := hogBurst{limit: &session.Limit{Name: "memory"}, forks: tt.forks, calm: tt.calm, forkErr: tt.err}
